@@ -193,8 +193,8 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wc [1]verbs.WorkCompletion
-	if n, err := c.cq.Wait(t.Context(), wc[:]); n != 1 || err != nil || wc[0].Status != verbs.WCRemoteAccess {
-		t.Errorf("Wait = %d, %v, %v, want %v", n, err, wc[0].Status, verbs.WCRemoteAccess)
+	if n, err := c.cq.Wait(t.Context(), wc[:]); n != 1 || err != nil || wc[0].Status != verbs.WCRemoteInvalid {
+		t.Errorf("Wait = %d, %v, %v, want %v", n, err, wc[0].Status, verbs.WCRemoteInvalid)
 	}
 	if !bytes.Equal(before, s.table.memory) {
 		t.Error("the table was written")

@@ -144,7 +144,7 @@ func sendCompletion(op provider.SendOp) provider.WCOp {
 // handleReadResponse handles a packet of the response to the oldest READ.
 func (qp *queuePair) handleReadResponse(p *ib.Packet) {
 	r := &qp.req
-	s := qp.awaited(p.BTH.PSN)
+	s := qp.expectedResponse(p.BTH.PSN)
 	if s == nil {
 		return
 	}
@@ -158,12 +158,12 @@ func (qp *queuePair) handleReadResponse(p *ib.Packet) {
 		qp.failSend(provider.WCLocalProtection)
 		return
 	}
-	qp.fetched(s)
+	qp.advanceResponse(s)
 }
 
-// awaited returns the oldest request if the response with this PSN is the one that it waits for, or
-// nil. A response also acknowledges all requests before its own.
-func (qp *queuePair) awaited(psn ib.PSN) *sendEntry {
+// expectedResponse returns the oldest request if the response with this PSN is the one that it
+// waits for, or nil. A response also acknowledges all requests before its own.
+func (qp *queuePair) expectedResponse(psn ib.PSN) *sendEntry {
 	r := &qp.req
 	for r.head != r.tail && !r.at(r.head).fetches() && psn.Sub(r.at(r.head).last()) > 0 {
 		s := r.at(r.head)
@@ -182,8 +182,9 @@ func (qp *queuePair) awaited(psn ib.PSN) *sendEntry {
 	return s
 }
 
-// fetched counts a packet of the response to the oldest request, whose data have been stored.
-func (qp *queuePair) fetched(s *sendEntry) {
+// advanceResponse counts a packet of the response to the oldest request, whose data have been
+// stored.
+func (qp *queuePair) advanceResponse(s *sendEntry) {
 	r := &qp.req
 	s.received++
 	if r.readLen > 0 && r.reads[r.readHead] == r.acked {
@@ -277,11 +278,11 @@ func (qp *queuePair) failSend(status provider.WCStatus) {
 		r.head++
 		qp.completeSend(s.request.ID, s.request.Op, true, status, 0)
 	}
-	if qp.kind != provider.QPTypeRC {
+	if qp.kind == provider.QPTypeRC {
+		qp.fail()
+	} else if qp.state != provider.QPStateError { // the completion queue has overrun
 		qp.sendQueueError()
-		return
 	}
-	qp.fail()
 }
 
 // flushSends completes all requests with status flushed.

@@ -33,11 +33,11 @@ func (qp *queuePair) newAtomic(p *ib.Packet) ib.Syndrome {
 	}
 	target := qp.e.lookup(qp.pd, h.RKey, h.VirtualAddress, atomicLength, provider.AccessRemoteAtomic)
 	var value uint64
-	ok := target != nil
-	if ok {
-		value, ok = target.update(h, p.BTH.Opcode)
+	found := target != nil
+	if found {
+		value, found = target.update(h, p.BTH.Opcode)
 	}
-	if !ok {
+	if !found {
 		r.cause = qp.refused("atomic operation", memory, provider.AccessRemoteAtomic)
 		return ib.SyndromeNAKRemoteAccess
 	}
@@ -46,14 +46,15 @@ func (qp *queuePair) newAtomic(p *ib.Packet) ib.Syndrome {
 	r.results[r.nextResult] = atomicResult{p.BTH.PSN, value, true}
 	r.nextResult = (r.nextResult + 1) % len(r.results)
 	r.queueJob(readJob{atomic: true, value: value, psn: p.BTH.PSN, msn: r.msn})
-	return ib.SyndromeACK
+	return ok
 }
 
 // repeatAtomic responds again to a duplicate of a request for an atomic operation, unless it is so
 // old that the peer can't wait for it.
 func (qp *queuePair) repeatAtomic(psn ib.PSN) {
 	r := &qp.resp
-	for _, done := range r.results {
+	for i := range r.results { // the latest first
+		done := &r.results[(r.nextResult+len(r.results)-1-i)%len(r.results)]
 		if done.valid && done.psn == psn && r.replays < r.reads {
 			r.queueJob(readJob{atomic: true, value: done.value, psn: psn, msn: r.msn, replay: true})
 			return
@@ -104,7 +105,7 @@ func (qp *queuePair) sendAtomic(s *sendEntry) {
 
 // handleAtomicResponse handles the response to the oldest request, an atomic operation.
 func (qp *queuePair) handleAtomicResponse(p *ib.Packet) {
-	s := qp.awaited(p.BTH.PSN)
+	s := qp.expectedResponse(p.BTH.PSN)
 	if s == nil {
 		return
 	}
@@ -116,5 +117,5 @@ func (qp *queuePair) handleAtomicResponse(p *ib.Packet) {
 		qp.failSend(provider.WCLocalProtection)
 		return
 	}
-	qp.fetched(s)
+	qp.advanceResponse(s)
 }

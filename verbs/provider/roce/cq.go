@@ -93,6 +93,17 @@ func (q *completionQueue) take(wcs []provider.WorkCompletion) (int, error) {
 	return 0, nil
 }
 
+// drop drops the completions that have not been polled, whose slots may belong to a shared receive
+// queue that stays open. q.mu is held.
+func (q *completionQueue) drop() {
+	for ; q.n > 0; q.n-- {
+		one := &q.ring[q.head]
+		one.unpolled.Add(-1)
+		one.unpolled = nil
+		q.head = (q.head + 1) % len(q.ring)
+	}
+}
+
 // ready reports whether Poll would return a completion or an error.
 func (q *completionQueue) ready() bool {
 	q.mu.Lock()
@@ -157,6 +168,7 @@ func (q *completionQueue) Close() error {
 	q.mu.Lock()
 	first := !q.closed
 	q.closed = true
+	q.drop()
 	q.mu.Unlock()
 	if !first {
 		return nil

@@ -3,6 +3,7 @@ package roce
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -13,7 +14,7 @@ import (
 type addressHandle struct {
 	pd     *domain
 	path   provider.Path
-	closed bool // guarded by e.mu
+	closed atomic.Bool
 }
 
 // CreateAddressHandle implements provider.AddressHandleCreator.
@@ -38,8 +39,7 @@ func (d *domain) CreateAddressHandle(port int, path provider.Path) (provider.Add
 func (a *addressHandle) Close() error {
 	a.pd.e.mu.Lock()
 	defer a.pd.e.mu.Unlock()
-	if !a.closed {
-		a.closed = true
+	if !a.closed.Swap(true) {
 		a.pd.users--
 	}
 	return nil
@@ -62,14 +62,14 @@ func (qp *queuePair) checkDatagram(wr *provider.SendRequest, length int) (to des
 		return to, errors.New("the datagram has no destination (To)")
 	}
 	handle, ok := wr.To.Handle.(*addressHandle)
-	if !ok || handle.pd != qp.pd {
-		return to, errors.New("the address handle belongs to another protection domain")
-	}
-	qp.e.mu.RLock()
-	closed := handle.closed
-	qp.e.mu.RUnlock()
 	switch {
-	case closed:
+	case wr.To.Handle == nil:
+		return to, errors.New("the datagram has no address handle")
+	case !ok || handle.pd != qp.pd:
+		return to, errors.New("the address handle belongs to another protection domain")
+	case wr.To.QPN > 1<<24-1:
+		return to, fmt.Errorf("queue pair number %#x of the destination has more than 24 bits", uint32(wr.To.QPN))
+	case handle.closed.Load():
 		return to, fmt.Errorf("address handle: %w", provider.ErrClosed)
 	case length > int(qp.e.mtu):
 		return to, fmt.Errorf("%d bytes, and a datagram has at most %d", length, qp.e.mtu)
@@ -94,7 +94,7 @@ func (qp *queuePair) sendDatagram(s *sendEntry) bool {
 	}
 	p.BTH.DestQP = s.to.qpn
 	p.BTH.Solicited = s.request.Flags&provider.SendSolicited != 0
-	qp.tx.aim(&s.to.handle.path)
+	qp.tx.setPath(&s.to.handle.path)
 	data, ok := s.appendTo(qp.tx.begin(&p, s.length), 0, s.length)
 	if !ok {
 		qp.tx.abandon()
@@ -128,12 +128,15 @@ func (qp *queuePair) handleDatagram(p *ib.Packet, from *peer, trafficClass uint8
 		wc = provider.WorkCompletion{Status: provider.WCLocalProtection}
 	}
 	qp.endReceive(wc, p.BTH.Solicited)
+	if wc.Status != provider.WCSuccess {
+		qp.fail()
+	}
 }
 
 // routeHeader writes the IP header of a datagram as the receiver of a card finds it: that of IPv6
 // in all 40 bytes, that of IPv4 in the last 20 (RoCE v2, annex A17.4.5.2; kernel:
-// ib_get_gids_from_rdma_hdr). length is that of transport headers, payload and padding. The socket
-// doesn't tell the hop limit and the identification, which are 0.
+// ib_get_gids_from_rdma_hdr). length is that of transport headers, payload and padding. A socket
+// reports neither hop limit nor identification, which are 0.
 func routeHeader(b *[ib.GRHLen]byte, f *rocev2.Flow, trafficClass uint8, length int) {
 	length += udpHeaderLen + rocev2.ICRCLen
 	if !f.IsIPv4() {

@@ -24,7 +24,7 @@
 //
 // The package supports the types RC, UC and UD, atomics and shared receive queues; no memory
 // windows, no multicast. Atomic operations are atomic among the peers of an engine, not with regard
-// to the program. A datagram's route header lacks the hop limit, which a socket doesn't tell. UC
+// to the program. A datagram's route header has no hop limit: a socket doesn't report it. UC
 // and UD were never run against another implementation.
 // The flow label of a Path, or the queue pair numbers without one, choose the UDP source port
 // (senders.go); the label in the header of IPv6 is the kernel's. A peer can't make an engine

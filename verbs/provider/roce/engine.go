@@ -70,9 +70,9 @@ type Engine struct {
 
 	channels int
 	shared   int // receive queues
-	events   events
 
-	stats Stats // changed only by count and read only by Stats
+	events events
+	stats  Stats // changed only by count and read only by Stats
 }
 
 // New starts an engine. Close ends it.
@@ -322,9 +322,9 @@ func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
 	}
 	from := qp.peer
 	if from == nil || in.From.Addr() != from.addr {
-		from = e.peers.stranger(in.From.Addr())
+		from = e.peerAt(in.From.Addr())
 	}
-	if !from.verifyICRC(one, k, in.From.Port()) {
+	if !from.verifyICRC(one, k, in.From.Port(), qp.kind == provider.QPTypeUD) {
 		count(&e.stats.BadICRC)
 		return
 	}

@@ -11,7 +11,8 @@ import (
 // maxEvents is how many events are kept for a program that doesn't take them.
 const maxEvents = 1024
 
-// event is an asynchronous event and the queue pair or completion queue that it is about.
+// event is an asynchronous event and the object that it is about: a queue pair, a completion queue
+// or a shared receive queue.
 type event struct {
 	provider.Event
 	of any

@@ -174,7 +174,7 @@ func (v *victim) check(t *testing.T) {
 	defer qp.mu.Unlock()
 	r := &qp.resp
 	if r.jobCount > len(r.jobs) || len(r.jobs) > 8 || r.replays < 0 || r.replays > 4 || r.replays > r.jobCount ||
-		qp.receives.tail-qp.receives.head > uint32(len(qp.receives.ring)) || qp.req.readLen > maxReads {
+		qp.receives.tail-qp.receives.head > uint64(len(qp.receives.ring)) || qp.req.readLen > maxReads {
 		t.Fatalf("bounds: %d of %d jobs, %d receive requests, %d reads",
 			r.jobCount, len(r.jobs), qp.receives.tail-qp.receives.head, qp.req.readLen)
 	}

@@ -181,6 +181,9 @@ func (e *Engine) lookup(pd *domain, key uint32, addr uint64, length int, need pr
 
 // refused returns why a request of the peer for memory is refused: what lookup doesn't say.
 func (qp *queuePair) refused(op string, h ib.RETH, need provider.Access) error {
+	if qp.kind != provider.QPTypeRC { // it doesn't fail: no event says why
+		return nil
+	}
 	qp.e.mu.RLock()
 	r := qp.e.regions[h.RKey]
 	qp.e.mu.RUnlock()
@@ -279,7 +282,7 @@ func (d *domain) Close() error {
 		return nil
 	}
 	if d.users > 0 {
-		return fmt.Errorf("close protection domain: %d regions and queue pairs: %w", d.users, provider.ErrBusy)
+		return fmt.Errorf("close protection domain: %d objects: %w", d.users, provider.ErrBusy)
 	}
 	d.closed = true
 	d.e.domains--

@@ -50,7 +50,8 @@ var sendBuffers = sync.Pool{New: func() any {
 	return &sendBuffer{data: make([]byte, 0, flushAt+2*int(ib.MTU4096)), list: make([]udpio.Outbound, 0, 64)}
 }}
 
-// init prepares an outbox, whose source port it chooses by a flow label. aim says where to send.
+// init prepares an outbox, whose source port it chooses by a flow label. setPath sets where to
+// send.
 func (o *outbox) init(qp *queuePair, label uint32) {
 	s := qp.e.senders.at(rocev2.SourcePort(label))
 	o.qp, o.conn = qp, s.PacketSender
@@ -59,8 +60,8 @@ func (o *outbox) init(qp *queuePair, label uint32) {
 	}
 }
 
-// aim sends the following packets on a path, which must not change until they are sent.
-func (o *outbox) aim(path *provider.Path) {
+// setPath sends the following packets on a path, which must not change until they are sent.
+func (o *outbox) setPath(path *provider.Path) {
 	if path == o.path && path.DGID == o.flow.Destination {
 		return
 	}

@@ -32,8 +32,9 @@ const maxUnknown = 256
 type peers struct {
 	local ib.GID
 	known map[netip.Addr]*peer // of connected queue pairs; guarded by the engine's mu
-	// unknown has a place for each of the other addresses, which they share: a flood of addresses
-	// costs no memory, and what is lost with a place is learned again from the next packet.
+	// unknown is a hash table of fixed size for the other addresses, each of which replaces the
+	// one in its place: a flood of addresses costs no memory, and what is lost is learned again
+	// from the next packet.
 	unknown []peer
 	seed    maphash.Seed
 }
@@ -42,8 +43,19 @@ func (s *peers) init(local ib.GID) {
 	s.local, s.known, s.seed = local, map[netip.Addr]*peer{}, maphash.MakeSeed()
 }
 
-// stranger returns the peer at an address that the queue pair of a packet isn't connected to.
-func (s *peers) stranger(addr netip.Addr) *peer {
+// peerAt returns the peer at an address that the queue pair of a packet isn't connected to.
+func (e *Engine) peerAt(addr netip.Addr) *peer {
+	e.mu.RLock()
+	p := e.peers.known[addr]
+	e.mu.RUnlock()
+	if p == nil {
+		p = e.peers.unknownPeer(addr)
+	}
+	return p
+}
+
+// unknownPeer returns the peer at an address that no queue pair is connected to.
+func (s *peers) unknownPeer(addr netip.Addr) *peer {
 	if s.unknown == nil {
 		s.unknown = make([]peer, maxUnknown)
 	}

@@ -196,11 +196,11 @@ func (qp *queuePair) Modify(attr provider.QPAttributes) error {
 			qp.req.start(qp.attr.SendPSN, qp.e.windowLimit(qp.mtu()))
 		}
 	case provider.QPStateError:
-		qp.settle()
+		qp.sendDue()
 		qp.fail()
 		return nil
 	case provider.QPStateReset:
-		qp.settle()
+		qp.sendDue()
 		qp.reset()
 	}
 	qp.state = attr.State
@@ -279,7 +279,7 @@ func (qp *queuePair) connect() {
 	if qp.kind == provider.QPTypeUD {
 		return
 	}
-	qp.tx.aim(&a.Path)
+	qp.tx.setPath(&a.Path)
 	old := qp.peer
 	qp.peer = qp.e.acquirePeer(a.Path.DGID.Addr())
 	qp.e.mu.Lock()
@@ -321,7 +321,7 @@ func (qp *queuePair) Close() error {
 	qp.e.mu.Unlock()
 
 	qp.mu.Lock()
-	qp.settle()
+	qp.sendDue()
 	qp.closed = true
 	qp.state = provider.QPStateReset
 	qp.e.timers.remove(qp)
@@ -366,7 +366,7 @@ func (qp *queuePair) handlePacket(p *ib.Packet, from *peer, trafficClass uint8) 
 	switch {
 	case p.BTH.Opcode == ib.OpcodeCongestionNotification:
 		qp.slowDown()
-	case !qp.speaks(p.BTH.Opcode), p.BTH.PKey&0x7fff != 0x7fff, p.BTH.TVer != 0:
+	case !qp.supports(p.BTH.Opcode), p.BTH.PKey&0x7fff != 0x7fff, p.BTH.TVer != 0:
 		count(&qp.e.stats.Malformed)
 	case qp.kind == provider.QPTypeUD:
 		qp.handleDatagram(p, from, trafficClass)
@@ -395,8 +395,8 @@ func (qp *queuePair) mtu() ib.MTU {
 	return qp.attr.PathMTU
 }
 
-// speaks reports whether an opcode belongs to the queue pair's type.
-func (qp *queuePair) speaks(op ib.Opcode) bool {
+// supports reports whether an opcode belongs to the queue pair's type.
+func (qp *queuePair) supports(op ib.Opcode) bool {
 	switch qp.kind {
 	case provider.QPTypeUC:
 		return op.IsUC()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -20,9 +19,9 @@ type receives struct {
 
 	mu         sync.Mutex
 	ring       []receiveEntry
-	head, tail uint32
-	limit      int  // of a shared queue, see SetLimit; 0 is none
-	closed     bool // a shared queue
+	head, tail uint64 // count all requests; indices into ring modulo its length
+	limit      int    // of a shared queue, see SetLimit; 0 is none
+	closed     bool   // a shared queue
 }
 
 // receiveEntry is a receive request.
@@ -40,15 +39,13 @@ func (q *receives) init(pd *domain, slab []provider.Segment, depth, segments int
 	}
 }
 
-func (q *receives) at(i uint32) *receiveEntry { return &q.ring[i%uint32(len(q.ring))] }
+func (q *receives) at(i uint64) *receiveEntry { return &q.ring[i%uint64(len(q.ring))] }
 
 // full reports whether the queue accepts no more requests. q.mu is held.
 func (q *receives) full() bool { return int(q.tail-q.head)+int(q.taken.Load()) >= len(q.ring) }
 
-// add puts a request into the queue.
+// add puts a request into the queue. q.mu is held.
 func (q *receives) add(wr *provider.ReceiveRequest) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	switch {
 	case q.closed:
 		return provider.ErrClosed
@@ -73,7 +70,7 @@ func (q *receives) add(wr *provider.ReceiveRequest) error {
 }
 
 // take moves the oldest request to e, whose segments have room for it. It reports false if there is
-// none, and whether so few are left that the program is to be told.
+// none, and whether so few are left that the program must be notified.
 func (q *receives) take(e *receiveEntry) (ok, low bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,6 +113,8 @@ func postReceives(
 func (qp *queuePair) PostReceive(wrs []provider.ReceiveRequest) (n int, err error) {
 	qp.mu.Lock()
 	defer qp.mu.Unlock()
+	qp.receives.mu.Lock()
+	defer qp.receives.mu.Unlock()
 	return postReceives(wrs, qp, qp.enqueueReceive)
 }
 
@@ -139,10 +138,7 @@ func (qp *queuePair) enqueueReceive(wr *provider.ReceiveRequest) error {
 // flushReceive completes a request that is posted in state ERR.
 func (qp *queuePair) flushReceive(id uint64) error {
 	q := qp.receives
-	q.mu.Lock()
-	full := q.full()
-	q.mu.Unlock()
-	if full {
+	if q.full() {
 		return provider.ErrQueueFull
 	}
 	q.taken.Add(1)
@@ -255,6 +251,8 @@ func (q *sharedReceives) String() string { return "shared receive queue" }
 
 // PostReceive implements provider.SharedReceiveQueue.
 func (q *sharedReceives) PostReceive(wrs []provider.ReceiveRequest) (n int, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	return postReceives(wrs, q, q.add)
 }
 
@@ -300,6 +298,6 @@ func (q *sharedReceives) Close() error {
 	e.events.forget(q)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.closed, q.ring = true, slices.Clip(q.ring[:0])
+	q.closed, q.ring = true, nil
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // have been sent completely or in part.
 type requester struct {
 	ring             []sendEntry
-	head, next, tail uint32 // count all requests; indices into ring modulo its length
+	head, next, tail uint64 // count all requests; indices into ring modulo its length
 	offset           int    // packets of the request at next that have been sent
 
 	psn         ib.PSN // of the next packet to send, or to retransmit
@@ -43,11 +43,11 @@ type requester struct {
 	// failStatus, if not 0, is the status that the request at failAt completes with after all
 	// earlier ones have completed: its local memory region has been closed.
 	failStatus provider.WCStatus
-	failAt     uint32
+	failAt     uint64
 }
 
 // limit returns the index of the first request that must not be sent.
-func (r *requester) limit() uint32 {
+func (r *requester) limit() uint64 {
 	if r.failStatus != 0 {
 		return r.failAt
 	}
@@ -99,7 +99,7 @@ func (r *requester) init(slab []provider.Segment, depth, segments int) []provide
 	return slab
 }
 
-func (r *requester) at(i uint32) *sendEntry { return &r.ring[i%uint32(len(r.ring))] }
+func (r *requester) at(i uint64) *sendEntry { return &r.ring[i%uint64(len(r.ring))] }
 
 // windowLimit returns the largest window for packets of a path MTU. The buffer that the window
 // fills is the peer's; it is taken to be like ours. The kernel charges packets to twice its size:

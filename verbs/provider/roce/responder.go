@@ -136,7 +136,9 @@ func (qp *queuePair) handleDuplicate(p *ib.Packet) {
 		return // not a duplicate of an earlier request
 	}
 	if r.replays < r.reads { // otherwise the peer will repeat the request
+		cause := r.cause
 		_ = qp.queueRead(p, r.msn, true) // no response if the region has been closed
+		r.cause = cause                  // nothing is refused
 	}
 }
 
@@ -173,6 +175,9 @@ func (qp *queuePair) execute(p *ib.Packet) ib.Syndrome {
 	}
 	if code != ok {
 		return code
+	}
+	if qp.state == provider.QPStateError { // the completion queue has overrun: nothing is acknowledged
+		return ok
 	}
 	r.expected = r.expected.Add(1)
 	if last {
@@ -309,9 +314,9 @@ func (qp *queuePair) answer(mayDelay bool) {
 	}
 }
 
-// settle sends what is due before the queue pair stops responding, such as a delayed
+// sendDue sends what is due before the queue pair stops responding, such as a delayed
 // acknowledgement: without it the peer would repeat its last message until it gives up.
-func (qp *queuePair) settle() {
+func (qp *queuePair) sendDue() {
 	if qp.state == provider.QPStateRTR || qp.state == provider.QPStateRTS {
 		if qp.respond(false); qp.tx.blocked() && qp.resp.jobCount == 0 {
 			qp.answer(false) // sent after the backlog

@@ -8,19 +8,29 @@ import (
 // serviceUC is what opcodes of UC have beyond those of RC.
 const serviceUC = ib.OpcodeUCSendFirst
 
+// unreliablePackets is the maximum number of packets that one call of sendUnreliable sends, during
+// which the queue pair can't receive.
+const unreliablePackets = 256
+
 // sendUnreliable sends the requests of a queue pair of type UC or UD, which complete when they are
-// sent.
+// sent. What is too much for one call is sent by respondLater.
 func (qp *queuePair) sendUnreliable() {
 	r := &qp.req
+	budget := unreliablePackets
 	for r.next != r.tail && !qp.tx.blocked() {
+		if budget <= 0 {
+			qp.schedule()
+			return
+		}
 		s := r.at(r.next)
 		var ok bool
 		sent := s.packets
 		if qp.kind == provider.QPTypeUD {
 			ok = qp.sendDatagram(s)
 		} else {
-			sent, ok = qp.sendMessage(s, s.packets-r.offset)
+			sent, ok = qp.sendMessage(s, min(budget, s.packets-r.offset))
 		}
+		budget -= sent
 		r.acked = r.psn
 		if !ok {
 			qp.failSend(provider.WCLocalProtection)
@@ -67,7 +77,12 @@ func (qp *queuePair) handleUnreliable(p *ib.Packet) {
 	default:
 		code = qp.receiveWrite(p, first, last)
 	}
-	if code != ok {
+	switch code {
+	case ok:
+	case ib.SyndromeNAKRemoteError: // memory of the receive request
+		qp.fail()
+		return
+	default:
 		count(&qp.e.stats.Dropped)
 	}
 	if code != ok || last {

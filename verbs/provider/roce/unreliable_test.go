@@ -108,6 +108,9 @@ func (e *endpoint) mustSend(wr provider.SendRequest) {
 func (e *endpoint) received() []provider.WorkCompletion {
 	e.t.Helper()
 	time.Sleep(time.Second)
+	qp := inner(e.t, e.qp) // the receiver writes to the memory under this lock
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
 	wcs := make([]provider.WorkCompletion, 16)
 	n, err := e.receives.Poll(wcs)
 	if err != nil {
