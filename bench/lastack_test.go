@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -25,6 +26,30 @@ import (
 type ackLoss struct {
 	network *packetnet.Network
 	lost    func(psn uint32, again int) bool // again counts the copies of a packet from 0
+	start   *startPSN
+}
+
+// startPSN is the PSN of the first request that a device sent. It can't be taken from the first
+// acknowledgement, which may be for several requests.
+type startPSN struct {
+	mu  sync.Mutex
+	set bool
+	psn uint32
+}
+
+func (s *startPSN) request(psn uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.set {
+		s.set, s.psn = true, psn
+	}
+}
+
+// is reports whether psn is that of request n.
+func (s *startPSN) is(psn, n uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.set && psn == (s.psn+n)&0xffffff
 }
 
 func (ackLoss) Name() string { return "ackloss" }
@@ -39,13 +64,13 @@ func (a ackLoss) Open(_ context.Context, name string) (provider.Device, error) {
 	}
 	return roce.New(roce.Config{
 		Name: name, Addr: addr, MTU: ib.MTU4096,
-		Conn: &ackLossConn{PacketConn: conn, lost: a.lost, seen: map[uint32]int{}},
+		Conn: &ackLossConn{PacketConn: conn, ackLoss: a, seen: map[uint32]int{}},
 	})
 }
 
 type ackLossConn struct {
 	roce.PacketConn
-	lost func(uint32, int) bool
+	ackLoss
 	mu   sync.Mutex
 	seen map[uint32]int
 }
@@ -54,11 +79,12 @@ const opcodeAcknowledge = 17 // RC; BTH byte 0
 
 func (c *ackLossConn) Write(entries []udpio.Outbound) ([]udpio.Outbound, error) {
 	c.mu.Lock()
-	kept := slices.DeleteFunc(slices.Clone(entries), func(e udpio.Outbound) bool {
-		if len(e.Data) < 12 || e.Data[0] != opcodeAcknowledge {
+	kept := slices.DeleteFunc(datagrams(entries), func(e udpio.Outbound) bool {
+		psn := binary.BigEndian.Uint32(e.Data[8:12]) & 0xffffff
+		if e.Data[0] != opcodeAcknowledge {
+			c.start.request(psn)
 			return false
 		}
-		psn := binary.BigEndian.Uint32(e.Data[8:12]) & 0xffffff
 		c.seen[psn]++
 		return c.lost(psn, c.seen[psn]-1)
 	})
@@ -66,15 +92,32 @@ func (c *ackLossConn) Write(entries []udpio.Outbound) ([]udpio.Outbound, error) 
 	return c.PacketConn.Write(kept)
 }
 
-// openLossy opens a device that loses acknowledgements.
-func openLossy(t *testing.T, n *packetnet.Network, name string, lost func(uint32, int) bool) *verbs.Device {
+// datagrams returns entries with one datagram each: the engine merges an acknowledgement with the
+// request before it.
+func datagrams(entries []udpio.Outbound) []udpio.Outbound {
+	var all []udpio.Outbound
+	for _, e := range entries {
+		data, segment := e.Data, cmp.Or(e.Segment, len(e.Data))
+		e.Segment = 0
+		for e.Data = range slices.Chunk(data, segment) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// openLossy opens a device that loses acknowledgements and notes its first request.
+func openLossy(
+	t *testing.T, n *packetnet.Network, name string, lost func(uint32, int) bool,
+) (*verbs.Device, *startPSN) {
 	t.Helper()
-	d, err := verbs.Open(t.Context(), name, ackLoss{n, lost})
+	start := new(startPSN)
+	d, err := verbs.Open(t.Context(), name, ackLoss{n, lost, start})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	return d
+	return d, start
 }
 
 // TestLastAcknowledgement loses acknowledgements of a test that ends without a handshake: an end
@@ -82,17 +125,9 @@ func openLossy(t *testing.T, n *packetnet.Network, name string, lost func(uint32
 // because the other end has everything.
 func TestLastAcknowledgement(t *testing.T) {
 	const iterations = 5
-	var mu sync.Mutex
-	first := map[string]uint32{} // smallest PSN that an end acknowledged
-	last := func(end string) func(uint32, int) bool {
-		return func(psn uint32, _ int) bool {
-			mu.Lock()
-			defer mu.Unlock()
-			if _, ok := first[end]; !ok {
-				first[end] = psn
-			}
-			return psn == (first[end]+iterations-1)&0xffffff
-		}
+	var ofClient, ofServer *startPSN
+	lastOf := func(start **startPSN) func(uint32, int) bool {
+		return func(psn uint32, _ int) bool { return (*start).is(psn, iterations-1) }
 	}
 	none := func(uint32, int) bool { return false }
 	once := func(_ uint32, again int) bool { return again == 0 }
@@ -101,13 +136,15 @@ func TestLastAcknowledgement(t *testing.T) {
 		client, server func(uint32, int) bool
 	}{
 		{"each of both ends once", once, once},
-		{"the server's last always", none, last("server")},
-		{"the client's last always", last("client"), none},
+		{"the server's last always", none, lastOf(&ofClient)},
+		{"the client's last always", lastOf(&ofServer), none},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			network := packetnet.New(packetnet.Faults{})
-			client := openLossy(t, network, "10.0.0.1", tt.client)
-			server := openLossy(t, network, "10.0.0.2", tt.server)
+			client, first := openLossy(t, network, "10.0.0.1", tt.client)
+			ofClient = first
+			server, first := openLossy(t, network, "10.0.0.2", tt.server)
+			ofServer = first
 			began := time.Now()
 			const code = 11 // 8 ms
 			cfg := bench.Config{Test: bench.WriteLat, Size: 64, Iterations: iterations, Timeout: code}
@@ -130,14 +167,10 @@ func TestLastAcknowledgement(t *testing.T) {
 // has finished.
 func TestLastAcknowledgementOfAPeerThatStays(t *testing.T) {
 	const iterations = 5
-	var first uint32
 	network := packetnet.New(packetnet.Faults{})
-	client := openLossy(t, network, "10.0.0.1", func(uint32, int) bool { return false })
-	server := openLossy(t, network, "10.0.0.2", func(psn uint32, _ int) bool {
-		if first == 0 {
-			first = psn
-		}
-		return psn == (first+iterations-1)&0xffffff
+	client, first := openLossy(t, network, "10.0.0.1", func(uint32, int) bool { return false })
+	server, _ := openLossy(t, network, "10.0.0.2", func(psn uint32, _ int) bool {
+		return first.is(psn, iterations-1)
 	})
 	one, two := net.Pipe() // has no CloseWrite
 	cfg := bench.Config{Test: bench.WriteLat, Size: 64, Iterations: iterations, Timeout: 11}

@@ -213,7 +213,8 @@ func TestVerbsPageFunctions(t *testing.T) {
 	}
 	got := map[string]int{}
 	for _, m := range regexp.MustCompile(
-		"(?m)^\\| `(_?ibv_[a-z0-9_]+)` \\| .*\\| (?:here|devices of the kernel|contract|later|never)(?:$|[:;,] .*| .*)\\|$",
+		"(?m)^\\| `(_?ibv_[a-z0-9_]+)` \\| .*\\| "+
+			"(?:here|devices of the kernel|contract|later|never)(?:$|[:;,] .*| .*)\\|$",
 	).FindAllStringSubmatch(readPage(t), -1) {
 		if got[m[1]]++; m[1] == "ibv_wr_flush" { // of later versions of the library
 			delete(got, m[1])

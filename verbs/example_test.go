@@ -283,7 +283,7 @@ func Example_closing() {
 	fmt.Println(s.device.Close()) // a second time does nothing
 	// Output:
 	// true close roce@127.0.44.1: 1 queue pairs, 1 regions, 1 domains, 1 completion queues, 0 channels: in use
-	// true close protection domain: 2 regions and queue pairs: in use
+	// true close protection domain: 2 objects: in use
 	// true close completion queue: 1 queue pairs: in use
 	// <nil>
 }

@@ -206,7 +206,7 @@ func (qp *queuePair) refused(op string, h ib.RETH, need provider.Access) error {
 // domain is a protection domain.
 type domain struct {
 	e      *Engine
-	users  int // regions and queue pairs; guarded by e.mu
+	users  int // regions, queue pairs, shared receive queues and address handles; guarded by e.mu
 	closed bool
 }
 
