@@ -24,6 +24,29 @@ func TestSharedSlotsOfClosedQueue(t *testing.T) {
 	s.post(t, 2, 3)
 }
 
+// TestSharedSlotOfOverrun checks that a message whose completion had no room doesn't occupy the
+// shared receive queue.
+func TestSharedSlotOfOverrun(t *testing.T) {
+	s := newSharing(t, provider.SRQConfig{MaxWR: 2})
+	cq, err := s.e.CreateCQ(provider.CQConfig{Depth: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	qp, err := s.pd.CreateQP(provider.QPConfig{SendCQ: s.cq, RecvCQ: cq, SRQ: s.srq})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.also = append([]interface{ Close() error }{qp, cq}, s.also...)
+	s.qps[0] = qp
+	s.connectOne(t, 0)
+	s.post(t, 0, 1)
+	s.to(0, sendOnly(100), sendOnly(101))
+	s.post(t, 2)
+	if n, _ := s.srq.PostReceive(make([]provider.ReceiveRequest, 1)); n != 0 {
+		t.Error("the slot of a completion that nobody has polled is free")
+	}
+}
+
 // TestManyRequests checks that queues whose depth is no power of two survive 2^32 requests.
 func TestManyRequests(t *testing.T) {
 	var q receives
