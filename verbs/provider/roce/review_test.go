@@ -195,6 +195,22 @@ func TestUnreliableLong(t *testing.T) {
 	})
 }
 
+// TestUnreliableTooLong checks that a message that is too long is dropped whole, also if its last
+// packet would fit again after the one that didn't.
+func TestUnreliableTooLong(t *testing.T) {
+	pair(t, provider.QPTypeUC, func(t *testing.T, a, b *endpoint, _ *packetnet.Network) {
+		b.room(1, 0, 1024+100)
+		a.mustSend(provider.SendRequest{Segments: []provider.Segment{{Region: a.mr, Length: 2*1024 + 50}}})
+		if got := b.received(); len(got) != 0 {
+			t.Errorf("completions %+v of a message that is too long", got)
+		}
+		a.mustSend(provider.SendRequest{Data: []byte("short")})
+		if got := b.received(); len(got) != 1 || got[0].ID != 1 || got[0].Bytes != 5 {
+			t.Errorf("completions %+v, want request 1 with the next message", got)
+		}
+	})
+}
+
 // TestDatagramsOfCounter checks that no datagram of a sender that numbers its packets is lost,
 // however far its counter has advanced meanwhile.
 func TestDatagramsOfCounter(t *testing.T) {
