@@ -449,6 +449,7 @@ func TestSendQueueError(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			a.mustSend(provider.SendRequest{Data: []byte("before"), To: to})
 			wr := provider.SendRequest{Segments: []provider.Segment{{Region: mr, Length: 64}}, To: to}
 			qp := inner(t, a.qp)
 			qp.mu.Lock()
@@ -480,7 +481,10 @@ func TestSendQueueError(t *testing.T) {
 			if got := a.received(); len(got) != 1 {
 				t.Errorf("%v: %d messages received in SQE, want 1", kind, len(got))
 			}
-			a.modify(provider.QPAttributes{State: provider.QPStateRTS})
+			psn := qp.req.psn
+			if a.modify(provider.QPAttributes{State: provider.QPStateRTS}); qp.req.psn != psn {
+				t.Errorf("%v: PSN after SQE = %v, want %v as before", kind, qp.req.psn, psn)
+			}
 			b.room(1, 0, 64)
 			if got := a.send(wr); got != provider.WCSuccess {
 				t.Errorf("%v: status after SQE = %v", kind, got)
