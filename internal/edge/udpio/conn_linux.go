@@ -191,6 +191,7 @@ func fromSockaddr(name *unix.RawSockaddrInet6) netip.AddrPort {
 }
 
 func (c *Conn) toSockaddr(name *unix.RawSockaddrInet6, to netip.AddrPort) uint32 {
+	*name = unix.RawSockaddrInet6{}
 	port := (*[2]byte)(unsafe.Pointer(&name.Port))
 	port[0], port[1] = byte(to.Port()>>8), byte(to.Port())
 	if !c.v6 {
@@ -200,7 +201,6 @@ func (c *Conn) toSockaddr(name *unix.RawSockaddrInet6, to netip.AddrPort) uint32
 		return unix.SizeofSockaddrInet4
 	}
 	name.Family = unix.AF_INET6
-	name.Flowinfo, name.Scope_id = 0, 0
 	name.Addr = to.Addr().As16()
 	return unix.SizeofSockaddrInet6
 }

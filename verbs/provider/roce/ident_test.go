@@ -16,6 +16,7 @@ func TestIdentification(t *testing.T) {
 		{"constant zero", []step{{0, 0, true}, {0, 0, true}}},
 		{"place in a batch", []step{{0, 0, true}, {1, 1, true}, {63, 0, true}, {0, 0, true}}},
 		{"counting", []step{{0x65cd, 0, true}, {0x65ce, 0, true}, {0x66ff, 0, true}}},
+		{"counting with a jump at once", []step{{5000, 0, true}, {5300, 0, true}, {5301, 0, true}}},
 		{"counting past zero with a jump", []step{
 			{65530, 0, true}, {0, 0, true}, {9, 0, true}, {100, 0, true}, {300, 0, true},
 		}},
