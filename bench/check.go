@@ -10,6 +10,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/edge/anonmem"
 	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -80,16 +81,12 @@ func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, loc
 	if port.PortAttributes, err = device.Port(ctx, cfg.Port); err != nil {
 		return cfg, port, 0, err
 	}
-	gids, err := device.GIDs(ctx, cfg.Port)
-	if err != nil {
+	if port.State != provider.PortStateActive {
+		return cfg, port, 0, &PortStateError{Device: device.Name(), Port: cfg.Port, State: port.State}
+	}
+	if port.gid, err = findGID(ctx, device, &port, cfg); err != nil {
 		return cfg, port, 0, err
 	}
-	i := slices.IndexFunc(gids, func(e verbs.GIDEntry) bool { return e.Index == cfg.GIDIndex })
-	if i < 0 {
-		const text = "GID index %d: port %d has no such GID, but %s"
-		return cfg, port, 0, fmt.Errorf(text, cfg.GIDIndex, cfg.Port, gidIndexes(gids))
-	}
-	port.gid = gids[i].GID
 	mtu := port.ActiveMTU
 	if cfg.MTU > mtu {
 		return cfg, port, 0, fmt.Errorf("MTU %d is more than the %d of the port", cfg.MTU, mtu)
@@ -97,6 +94,44 @@ func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, loc
 		mtu = cfg.MTU
 	}
 	return cfg, port, mtu, nil
+}
+
+// PortStateError is the error for a port that is not active: it transfers nothing.
+type PortStateError struct {
+	Device string          // name of the device
+	Port   int             // counted from 1
+	State  verbs.PortState // anything but active
+}
+
+// Error implements error.
+func (e *PortStateError) Error() string {
+	return fmt.Sprintf("port %d is %v, not %v", e.Port, e.State, provider.PortStateActive)
+}
+
+// Hints returns what to look at.
+func (e *PortStateError) Hints() []string {
+	return []string{"rdmactl show " + e.Device + " shows the link; on InfiniBand a subnet manager activates it, " +
+		"on Ethernet it is active while its network device is up"}
+}
+
+// findGID returns the GID at the index of the configuration.
+func findGID(ctx context.Context, device *verbs.Device, port *local, cfg Config) (ib.GID, error) {
+	if cfg.GIDIndex == NoGID {
+		if port.LinkLayer != provider.LinkLayerInfiniBand {
+			return ib.GID{}, fmt.Errorf("port %d is %v and needs a GID index", cfg.Port, port.LinkLayer)
+		}
+		return ib.GID{}, nil
+	}
+	gids, err := device.GIDs(ctx, cfg.Port)
+	if err != nil {
+		return ib.GID{}, err
+	}
+	i := slices.IndexFunc(gids, func(e verbs.GIDEntry) bool { return e.Index == cfg.GIDIndex })
+	if i < 0 {
+		const text = "GID index %d: port %d has no such GID, but %s"
+		return ib.GID{}, fmt.Errorf(text, cfg.GIDIndex, cfg.Port, gidIndexes(gids))
+	}
+	return gids[i].GID, nil
 }
 
 // gidIndexes names the indexes of a table's GIDs.
@@ -143,12 +178,17 @@ var ErrEcho = errors.New("the other end echoes what it receives: it is not perft
 
 // checkPeers rejects impossible peers.
 func (r *run) checkPeers() error {
-	own := make(map[ib.QPN]ib.GID, len(r.own))
+	type address struct {
+		lid ib.LID
+		gid ib.GID
+		qpn ib.QPN
+	}
+	own := make(map[address]bool, len(r.own))
 	for _, d := range r.own {
-		own[d.QPN] = d.GID
+		own[address{d.LID, d.GID, d.QPN}] = true
 	}
 	for _, d := range r.peers {
-		if gid, ok := own[d.QPN]; ok && gid == d.GID {
+		if own[address{d.LID, d.GID, d.QPN}] {
 			return ErrEcho
 		}
 	}

@@ -41,8 +41,10 @@ type Config struct {
 	MTU ib.MTU
 	// Port of the device; 0 is 1.
 	Port int
-	// GIDIndex of the port.
+	// GIDIndex of the port, or NoGID.
 	GIDIndex int
+	// ServiceLevel of packets, 0 to 15.
+	ServiceLevel uint8
 	// OutstandingReads is the largest number of outstanding READs; 0 is the device's maximum.
 	OutstandingReads int
 	// Timeout is the code of the acknowledgement timeout, 4.096 µs × 2^code for 1 to 31, or
@@ -81,6 +83,11 @@ type Observer struct {
 	Bandwidth func(BandwidthPoint)
 	Latency   func(LatencyPoint)
 }
+
+// NoGID as [Config.GIDIndex] addresses the peer by its LID alone, as perftest does without -x. Both
+// ends must be InfiniBand ports of one subnet, and both must choose it, since the key lines that
+// they exchange then have another form.
+const NoGID = -1
 
 // Limits, most of them perftest's.
 const (
@@ -129,6 +136,12 @@ func (c Config) normalized() (Config, error) {
 	pick("CQ moderation", &c.CQModeration, d.CQModeration, 1, maxModeration)
 	if c.Timeout > 31 && c.Timeout != verbs.TimeoutInfinite {
 		errs = append(errs, fmt.Errorf("acknowledgement timeout code %d is not 0 to 31", c.Timeout))
+	}
+	if c.GIDIndex < NoGID {
+		errs = append(errs, fmt.Errorf("GID index %d is negative", c.GIDIndex))
+	}
+	if c.ServiceLevel > 15 {
+		errs = append(errs, fmt.Errorf("service level %d is not 0 to 15", c.ServiceLevel))
 	}
 	if c.MTU != 0 && c.MTU.Code() == 0 {
 		errs = append(errs, fmt.Errorf("MTU %d is not 256, 512, 1024, 2048 or 4096", c.MTU))

@@ -172,8 +172,9 @@ func (r *rig) connect() error {
 		own, peer := r.own[i], r.peers[i]
 		err := qp.Connect(verbs.ConnectConfig{
 			Remote: verbs.Remote{QPN: peer.QPN, PSN: peer.PSN, GID: peer.GID, LID: peer.LID}, PSN: own.PSN,
-			Access: r.access(), MTU: r.mtu, Port: r.cfg.Port, SGIDIndex: r.cfg.GIDIndex, Timeout: r.cfg.Timeout,
-			HopLimit: 255, ReadAtomic: max(1, min(int(peer.OutReads), int(own.OutReads))),
+			Access: r.access(), MTU: r.mtu, Port: r.cfg.Port, SGIDIndex: max(0, r.cfg.GIDIndex),
+			Global: r.cfg.GIDIndex != NoGID, ServiceLevel: r.cfg.ServiceLevel, HopLimit: 255, Timeout: r.cfg.Timeout,
+			ReadAtomic:     max(1, min(int(peer.OutReads), int(own.OutReads))),
 			DestReadAtomic: int(own.OutReads),
 		})
 		if err != nil {

@@ -40,8 +40,12 @@ func start(ctx context.Context, device *verbs.Device, conn perftest.Conn, cfg Co
 	if err != nil {
 		return Result{}, err
 	}
+	form := perftest.KeyWithGID
+	if cfg.GIDIndex == NoGID {
+		form = perftest.KeyWithoutGID
+	}
 	session := perftest.NewSession(conn, perftest.Config{
-		Role: cfg.Role, StepTimeout: cfg.StepTimeout, Version: cfg.Version,
+		Role: cfg.Role, Form: form, StepTimeout: cfg.StepTimeout, Version: cfg.Version,
 	})
 	agreed, err := session.Hello(ctx, hello(mtu))
 	if err != nil {

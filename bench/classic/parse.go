@@ -21,7 +21,9 @@ type Options struct {
 	Device string
 	Port   int // TCP port
 	// Gbits reports in Gb/s instead of MB/s of 2^20 bytes.
-	Gbits         bool
+	Gbits bool
+	// GIDGiven reports that -x has set Config.GIDIndex.
+	GIDGiven      bool
 	Help, Version bool
 }
 
@@ -77,7 +79,7 @@ func options() []option {
 		{'t', "tx-depth", true, number(func(o *Options) *int { return &o.Config.TxDepth })},
 		{'r', "rx-depth", true, number(func(o *Options) *int { return &o.Config.RxDepth })},
 		{'u', "qp-timeout", true, func(o *Options, s string) error { return setTimeout(&o.Config.Timeout, s) }},
-		{'x', "gid-index", true, number(func(o *Options) *int { return &o.Config.GIDIndex })},
+		{'x', "gid-index", true, number(func(o *Options) *int { o.GIDGiven = true; return &o.Config.GIDIndex })},
 		{'a', "all", false, func(o *Options, _ string) error { o.Config.AllSizes = true; return nil }},
 		{'F', "CPU-freq", false, func(*Options, string) error { return nil }}, // no cycle counter to check
 		{'c', "connection", true, func(_ *Options, s string) error {

@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 				o.Device, o.Port, o.Gbits, o.Host = "roce@192.0.2.1", 19000, true, "192.0.2.2"
 				o.Config.Size, o.Config.Iterations, o.Config.QueuePairs, o.Config.MTU, o.Config.GIDIndex = 65536, 500,
 					8, 1024, 3
-				o.Config.ReportGbps, o.Config.Role = true, perftest.RoleClient
+				o.Config.ReportGbps, o.Config.Role, o.GIDGiven = true, perftest.RoleClient, true
 			}),
 		},
 		{"host -aF -n5 -s2M", base(func(o *Options) {

@@ -23,6 +23,8 @@ type Env struct {
 	// A nil Open opens none.
 	Open   func(ctx context.Context, name string) (*verbs.Device, error)
 	Device string
+	// ChooseGID returns the index of a port's GID when -x doesn't give one; nil chooses 0.
+	ChooseGID func(ctx context.Context, device *verbs.Device, port int) (int, error)
 	// Hints returns hints for an error; it may be nil.
 	Hints func(error) []string
 }
@@ -81,6 +83,12 @@ func measure(ctx context.Context, o Options, env Env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, device.Close()) }()
+	if env.ChooseGID != nil && !o.GIDGiven {
+		port := cmp.Or(o.Config.Port, 1)
+		if o.Config.GIDIndex, err = env.ChooseGID(ctx, device, port); err != nil {
+			return err
+		}
+	}
 	if err := bench.Check(ctx, device, o.Config); err != nil {
 		return err
 	}
@@ -116,7 +124,7 @@ func Help(test bench.Test) []HelpLine {
 	list := []HelpLine{
 		{"-a, --all", "sizes from 2 to 2^23"},
 		{"-c, --connection=RC", "connection type: RC only"},
-		{"-d, --ib-dev=DEV", "device: roce@ADDRESS or roce@NETDEV (default: the first)"},
+		{"-d, --ib-dev=DEV", "device: mlx5_0, roce@ADDRESS or roce@NETDEV (default: the first)"},
 		{"-D, --duration=S", "duration of the test in seconds"},
 		{"-f, --margin=S", "seconds at the start and at the end of the duration that are not measured"},
 		{"-F, --CPU-freq", "accepted and ignored"},
@@ -130,7 +138,7 @@ func Help(test bench.Test) []HelpLine {
 		{"-t, --tx-depth=N", "send requests per queue pair"},
 		{"-u, --qp-timeout=CODE", "acknowledgement timeout 4.096 us * 2^code, 0 none (default 14)"},
 		{"-V, --version", "print the version of the protocol"},
-		{"-x, --gid-index=N", "index of the port's GID"},
+		{"-x, --gid-index=N", "index of the port's GID (default: the one that fits, none on InfiniBand)"},
 		{"--report_gbits", "Gb/s instead of MB/s"},
 	}
 	if test.Op() == verbs.SendOpRead {

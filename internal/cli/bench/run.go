@@ -90,7 +90,8 @@ Exit codes:
     0   the test succeeded
     1   a request failed, or the two ends are incompatible
     2   wrong use: command, flag or argument
-    3   no such device, a device of the kernel (not supported yet), or an unsupported queue pair type
+    3   no such device or port, or the device can't do it: iWARP, an unsupported queue pair type
+    4   permission to open the device was denied
     5   the server can't be reached
     6   the other end sends nothing during the exchange, or the time limit expired (--timeout)`,
 		Example: fmt.Sprintf(`  rdmactl bench %[1]s -d roce@192.0.2.1
@@ -110,8 +111,8 @@ Exit codes:
 func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f, c, d := cmd.Flags(), &b.config, test.Defaults()
 	cli.AddSetting(cmd, f, "device", "d")
-	f.Lookup("device").Usage = "`NAME` of the device: roce@ADDRESS or roce@NETDEV, which is RoCE v2 in user space " +
-		"on an address of this machine (default: the first one that can be opened)"
+	f.Lookup("device").Usage = "`NAME` of the device: mlx5_0; or roce@ADDRESS or roce@NETDEV, which is RoCE v2 in " +
+		"user space on an address of this machine (default: the first one that can be opened)"
 	f.IntVarP(&b.tcpPort, "tcp-port", "p", bench.DefaultPort, "TCP `PORT` of the server")
 	cli.AddSettingAs(cmd, f, "port", "ib-port", "i")
 	f.Lookup("ib-port").Usage = "`PORT` of the device (default 1)"
@@ -127,7 +128,9 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f.Lookup("mtu").Usage = "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default that of the port)"
 	cli.AddSetting(cmd, f, "qp-type", "c")
 	f.Lookup("qp-type").Usage = "`TYPE` of the queue pairs: RC, UC or UD; UD is not measured yet"
-	f.IntVarP(&c.GIDIndex, "gid-index", "x", 0, "`INDEX` of the port's GID")
+	f.IntVarP(&c.GIDIndex, "gid-index", "x", 0, "`INDEX` of the port's GID (default the one that rdmactl env derives; "+
+		"none on InfiniBand)")
+	f.Uint8Var(&c.ServiceLevel, "sl", 0, "InfiniBand service `LEVEL`, 0 to 15")
 	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, fmt.Sprintf("`REQUESTS` in flight (default %d; %d for latency)",
 		bench.WriteBW.Defaults().TxDepth, bench.WriteLat.Defaults().TxDepth))
 	f.IntVarP(&c.RxDepth, "rx-depth", "r", 0,
@@ -247,6 +250,16 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 		app.Out.Note("%s", why)
 	}
 	defer func() { err = errors.Join(err, device.Close()) }()
+	if !cmd.Flags().Changed("gid-index") {
+		index, why, err := cli.ChooseGID(ctx, device, cfg.Port)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			app.Out.Note("%s", why)
+		}
+		cfg.GIDIndex = index
+	}
 	for _, advice := range device.Advice() {
 		app.Out.Note("note: %s", advice)
 	}
