@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs"
@@ -21,6 +23,7 @@ type fakeProvider struct {
 	err   error // of listing
 	deny  map[string]error
 	down  []string
+	link  provider.LinkLayer
 }
 
 func (p fakeProvider) Name() string { return "fake" }
@@ -39,7 +42,7 @@ func (p fakeProvider) Open(_ context.Context, name string) (provider.Device, err
 	if !slices.Contains(p.names, name) {
 		return nil, fs.ErrNotExist
 	}
-	return fakeDevice{name: name, down: slices.Contains(p.down, name)}, nil
+	return fakeDevice{name: name, down: slices.Contains(p.down, name), link: p.link}, nil
 }
 
 // fakeDevice has two ports, of which the second one is active unless the device is down.
@@ -47,6 +50,7 @@ type fakeDevice struct {
 	provider.Device
 	name string
 	down bool
+	link provider.LinkLayer
 }
 
 func (d fakeDevice) Name() string { return d.name }
@@ -57,11 +61,16 @@ func (d fakeDevice) Attributes() provider.DeviceAttributes {
 }
 
 func (d fakeDevice) Port(_ context.Context, number int) (provider.PortAttributes, error) {
-	if number == 2 && !d.down {
-		return provider.PortAttributes{State: provider.PortStateActive}, nil
+	if number < 1 || number > 2 {
+		return provider.PortAttributes{}, fmt.Errorf("no port %d", number)
 	}
-	return provider.PortAttributes{State: provider.PortStateDown}, nil
+	if number == 2 && !d.down {
+		return provider.PortAttributes{State: provider.PortStateActive, LinkLayer: d.link}, nil
+	}
+	return provider.PortAttributes{State: provider.PortStateDown, LinkLayer: d.link}, nil
 }
+
+func (d fakeDevice) GIDs(context.Context, int) ([]provider.GIDEntry, error) { return nil, nil }
 
 // scanTree scans a recorded node.
 func scanTree(t *testing.T, name string) *inventory.Snapshot {
@@ -200,6 +209,32 @@ func TestOpenNamed(t *testing.T) {
 			!strings.Contains(strings.Join(Hints(err), "\n"), tt.hint) {
 			t.Errorf("named(%s) = %v, exit code %d, hints %q, want %q, %d, %q",
 				tt.name, err, ExitCode(err), Hints(err), tt.err, tt.code, tt.hint)
+		}
+	}
+}
+
+// TestChooseGIDAsks asks the device only where there is a choice.
+func TestChooseGIDAsks(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		link  provider.LinkLayer
+		port  int
+		index int
+		err   string
+	}{
+		{"roce@eth0", provider.LinkLayerEthernet, 0, 0, ""},
+		{"mlx5_0", provider.LinkLayerInfiniBand, 0, bench.NoGID, ""},
+		{"mlx5_0", provider.LinkLayerInfiniBand, 3, 0, "no port 3"},
+		{"mlx5_99", provider.LinkLayerEthernet, 0, 0, "choose a GID of mlx5_99 port 1: its GID table is empty"},
+	} {
+		p := fakeProvider{names: []string{tt.name}, link: tt.link}
+		device, err := verbs.Open(t.Context(), tt.name, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		index, _, err := ChooseGID(t.Context(), device, tt.port)
+		if index != tt.index || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
+			t.Errorf("ChooseGID(%s port %d) = %d, %v, want %d, %q", tt.name, tt.port, index, err, tt.index, tt.err)
 		}
 	}
 }
