@@ -15,10 +15,10 @@ import (
 )
 
 // ChooseGID returns the index of the GID that connections of a port, counted from 1, should use if
-// the user gives none, and why; port 0 is 1. On RoCE it is the entry that "rdmactl env" derives for NCCL and the
-// other libraries. It is [bench.NoGID] on InfiniBand, where the LID is the address within a
-// subnet, and 0 for an engine. why is "" if there was nothing to choose. A RoCE port without a GID
-// is an error.
+// the user gives none, and why; port 0 is 1. On RoCE it is the entry that "rdmactl env" derives for
+// NCCL and the other libraries. It is [bench.NoGID] on InfiniBand, where the LID is the address
+// within a subnet, and 0 for an engine. why is "" if there was nothing to choose. A RoCE port
+// without a GID is an error.
 func ChooseGID(ctx context.Context, device *verbs.Device, port int) (index int, why string, err error) {
 	if strings.Contains(device.Name(), "@") {
 		return 0, "", nil
