@@ -78,8 +78,9 @@ func kindOf(e verbs.GIDEntry, layer verbs.LinkLayer) Kind {
 
 // choices returns the usable entries of a port, the best first: by kind, an assigned IPv4 address
 // before a link-local one (169.254.0.0/16), then by index. Link-local IPv6 addresses, which every
-// port has, are not usable for jobs. If pin is not nil, that index is the only one, of any kind.
-func choices(entries []verbs.GIDEntry, layer verbs.LinkLayer, pin *int) []GIDChoice {
+// port has, are not usable for jobs. If pin is not nil, that index is the only one, of any kind;
+// preferred comes before others of its kind.
+func choices(entries []verbs.GIDEntry, layer verbs.LinkLayer, pin, preferred *int) []GIDChoice {
 	var out []GIDChoice
 	for _, e := range entries {
 		g := GIDChoice{Index: e.Index, GID: e.GID, Kind: kindOf(e, layer)}
@@ -92,10 +93,19 @@ func choices(entries []verbs.GIDEntry, layer verbs.LinkLayer, pin *int) []GIDCho
 		}
 	}
 	slices.SortStableFunc(out, func(a, b GIDChoice) int {
-		return cmp.Or(cmp.Compare(a.Kind.rank(), b.Kind.rank()), cmp.Compare(linkLocal(a.GID), linkLocal(b.GID)),
-			cmp.Compare(a.Index, b.Index))
+		return cmp.Or(cmp.Compare(a.Kind.rank(), b.Kind.rank()),
+			cmp.Compare(isnt(preferred, a.Index), isnt(preferred, b.Index)),
+			cmp.Compare(linkLocal(a.GID), linkLocal(b.GID)), cmp.Compare(a.Index, b.Index))
 	})
 	return out[:min(len(out), maxGIDs)]
+}
+
+// isnt returns 0 for the index that is preferred, otherwise 1.
+func isnt(preferred *int, index int) int {
+	if preferred != nil && *preferred == index {
+		return 0
+	}
+	return 1
 }
 
 func linkLocal(g ib.GID) int {
@@ -216,7 +226,7 @@ func reasonOf(g GIDChoice, own, other []GIDChoice) string {
 	case len(own) == 1:
 		return fmt.Sprintf("%s: the only entry that may be used", g.Kind)
 	case own[0] == g:
-		return fmt.Sprintf("%s: the best kind of %s, at its lowest index", g.Kind, english.Count(len(own), "entry"))
+		return fmt.Sprintf("%s: the best of %s", g.Kind, english.Count(len(own), "entry"))
 	}
 	skipped := own[0].Kind
 	for _, o := range other {

@@ -124,6 +124,11 @@ func TestPeer(t *testing.T) {
 		checkGood(t, r, 1)
 		if r.TCP == nil || r.TCP.Failure != nil || r.TCP.Scale != ScaleTCP || len(r.TCP.Writes) != 2 {
 			t.Errorf("over TCP: %+v", r.TCP)
+			continue
+		}
+		if r.TCP.Ping == nil || r.TCP.Writes[0].Direction != ToPeer || r.TCP.Writes[0].Gbps <= 0 ||
+			r.TCP.Writes[1].Gbps <= 0 {
+			t.Errorf("figures over TCP: %+v", r.TCP)
 		}
 	}
 	if got := client.Attempts[0].Remote; got.Host != "node2" || got.Port != b.Name {

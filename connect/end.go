@@ -34,7 +34,9 @@ func (e *end) unreached(f *Failure) Attempt {
 	}
 	a.Failure = f
 	f.End = nameOf(e.cfg.Host, a.Local.Port)
-	a.Stages = append(a.Stages, StageResult{Stage: f.Stage})
+	clock := stageClock{list: a.Stages}
+	clock.fail(f.Stage)
+	a.Stages = clock.list
 	return a
 }
 

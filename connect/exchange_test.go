@@ -223,7 +223,7 @@ func TestChoose(t *testing.T) {
 		{
 			"the best of both", end("a", entry(3, KindV2IPv4), entry(5, KindV2IPv6)), end("b", entry(1, KindV2IPv4)),
 			[2]int{3, 1},
-			"RoCE v2 over IPv4: the best kind of 2 entries, at its lowest index",
+			"RoCE v2 over IPv4: the best of 2 entries",
 		},
 		{
 			"the peer has only " +

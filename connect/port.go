@@ -19,8 +19,10 @@ type Port struct {
 	Rail   *int   // number of a compute port; nil if it has none
 	// GIDIndex restricts the port to one entry of its GID table; nil tries all.
 	GIDIndex *int
-	PKey     ib.PKey // entry 0 of the partition table; 0 is ib.PKeyDefault
-	Software bool    // a device in user space
+	// Preferred is the entry that jobs use, as package launch chooses it; nil if that is not known.
+	Preferred *int
+	PKey      ib.PKey // entry 0 of the partition table; 0 is ib.PKeyDefault
+	Software  bool    // a device in user space
 	// Open opens the device, which the attempt closes.
 	Open func(context.Context) (*verbs.Device, error)
 	// Counters returns the counters of the port; nil stands for those of the opened device.
@@ -224,7 +226,7 @@ func (p *prepared) resolve(ctx context.Context, _ Config) *Failure {
 	if p.own.LinkLayer == verbs.LinkLayerInfiniBand.String() {
 		layer = verbs.LinkLayerInfiniBand
 	}
-	if p.own.GIDs = choices(entries, layer, p.port.GIDIndex); len(p.own.GIDs) > 0 {
+	if p.own.GIDs = choices(entries, layer, p.port.GIDIndex, p.port.Preferred); len(p.own.GIDs) > 0 {
 		return nil
 	}
 	f := failed(CodeNoGID, "choose a GID of", p.port.Name, noGIDError(entries, p.port.GIDIndex))

@@ -118,7 +118,7 @@ func (r *rig) post(i int) error {
 
 // Limits of a connection. RNRRetry 7 would repeat forever.
 const (
-	defaultTimeout = 16 // code: 268 ms
+	defaultTimeout = 14 // code: 67 ms
 	retryCount     = 7
 	rnrRetry       = 6
 	rnrTimer       = 26 // code: 82 ms

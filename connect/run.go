@@ -28,7 +28,7 @@ type Config struct {
 	// Pings and Writes are the numbers of messages; 0 is 1000 and 10. The client's count.
 	Pings, Writes int
 	MTU           ib.MTU // largest path MTU; 0 is that of the ports
-	// Timeout is the code of the acknowledgement timeout, 4.096 µs × 2^code; 0 is 16, 268 ms.
+	// Timeout is the code of the acknowledgement timeout, 4.096 µs × 2^code; 0 is 14, 67 ms.
 	Timeout uint8
 	Wait    verbs.WaitMode // how to wait for completions
 	// StepTimeout limits each step of the exchange; 0 is 10 seconds.
@@ -178,8 +178,11 @@ func Dial(ctx context.Context, host string, tcpPort int, ports []Port, all bool,
 	}
 	conn, err := bench.Dial(ctx, host, cmp.Or(tcpPort, DefaultPort))
 	if err != nil {
-		r.Attempts = []Attempt{e.unreached(exchangeFailure(causeOf(ctx, err), fmt.Sprintf("%s, TCP port %d", host,
-			cmp.Or(tcpPort, DefaultPort))))}
+		f := exchangeFailure(causeOf(ctx, err), fmt.Sprintf("%s, TCP port %d", host, cmp.Or(tcpPort, DefaultPort)))
+		if f.Stage == StageExchange {
+			f.Operation = "connect to"
+		}
+		r.Attempts = []Attempt{e.unreached(f)}
 		e.close()
 		return r
 	}

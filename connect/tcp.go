@@ -1,9 +1,11 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/rdmakit/rdmakit/bench"
@@ -39,8 +41,35 @@ func (e *end) overTCP(ctx context.Context) error {
 		result.Failure.Stage, result.Failure.Operation = StageData, "measure over TCP with"
 		return err
 	}
+	if err := e.s.conn.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
 	e.s.resume <- struct{}{}
-	return e.s.conn.SetDeadline(time.Time{})
+	return e.share(ctx, result)
+}
+
+// share exchanges the figures, so that both ends have all.
+func (e *end) share(ctx context.Context, r *TCPResult) error {
+	own := Status{Stage: StageData, Ping: r.Ping}
+	for i := range r.Writes {
+		if r.Writes[i].Direction == ToPeer {
+			own.Write = &r.Writes[i]
+		}
+	}
+	peer, _, err := e.s.barrier(ctx, own, nil)
+	if err != nil {
+		return err
+	}
+	if r.Ping == nil {
+		r.Ping = peer.Ping
+	}
+	slices.SortStableFunc(r.Writes, func(a, b WriteResult) int { return -cmp.Compare(a.Direction, b.Direction) })
+	for i := range r.Writes {
+		if w := peer.Write; w != nil && r.Writes[i].Direction == FromPeer {
+			r.Writes[i].Gbps = w.Gbps
+		}
+	}
+	return nil
 }
 
 // tcpFlow is the measurement over TCP at one end.
