@@ -96,10 +96,10 @@ func KernelRoute(ctx context.Context, from, to netip.Addr) error {
 
 // newReport begins a report.
 func (c *Config) newReport() Report {
-	r := Report{Schema: Schema, Local: c.Node}
+	r := Report{Schema: Schema, Local: c.Node, Attempts: []Attempt{}}
 	r.Local.Host = c.Host
 	if c.Now != nil {
-		r.Taken = c.Now()
+		r.Taken = c.Now().UTC()
 	}
 	return r
 }
