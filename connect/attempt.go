@@ -249,11 +249,11 @@ func (t *trial) transfer(ctx context.Context) (*Failure, error) {
 		}
 		peer, f, err := t.s.barrier(ctx, status, failed)
 		t.count(status, peer)
+		t.measured(status, peer)
 		if f != nil || err != nil {
 			return t.amend(f, status, peer), err
 		}
 		t.p.stages.end(true)
-		t.measured(status, peer)
 	}
 	return nil, nil
 }

@@ -224,7 +224,7 @@ func shareVersion(a, b []GIDChoice) bool {
 func reasonOf(g GIDChoice, own, other []GIDChoice) string {
 	switch {
 	case len(own) == 1:
-		return fmt.Sprintf("%s: the only entry that may be used", g.Kind)
+		return fmt.Sprintf("%s: the only usable entry", g.Kind)
 	case own[0] == g:
 		return fmt.Sprintf("%s: the best of %s", g.Kind, english.Count(len(own), "entry"))
 	}

@@ -234,7 +234,7 @@ func TestChoose(t *testing.T) {
 		{
 			"pinned", end("a", entry(7, KindV1IPv4)), end("b", entry(1, KindV2IPv4), entry(2, KindV1IPv4)),
 			[2]int{7, 2},
-			"RoCE v1 over IPv4: the only entry that may be used",
+			"RoCE v1 over IPv4: the only usable entry",
 		},
 	}
 	for _, tt := range tests {

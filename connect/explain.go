@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -226,15 +227,18 @@ func (t *trial) explainUnsent(f *Failure, cause error) {
 		f.Cause = fmt.Sprintf("the route has an MTU below the packets of path MTU %d: %v", t.out.PathMTU, cause)
 		f.Remedies = append(largeRemedies(t), "--mtu selects a smaller path MTU")
 	case errors.Is(cause, syscall.EPERM):
-		f.Cause = "a firewall of this machine drops UDP port 4791: " + cause.Error()
-		f.Remedies = []string{"nft list ruleset, or iptables -S OUTPUT: allow UDP port 4791"}
+		f.Cause = fmt.Sprintf("a firewall of %s drops UDP port 4791: %v", t.host(), cause)
+		f.Remedies = []string{"nft list ruleset, or iptables -S OUTPUT, there: allow UDP port 4791"}
 	case unreachable(cause), errors.Is(cause, syscall.EACCES):
 		f.Code, f.Cause = CodeNoRoute, "no route leads to the peer, or a rule forbids it: "+cause.Error()
 		f.Remedies = []string{"ip route get ADDRESS; ip rule"}
 	default:
-		f.Cause = "this machine didn't send the packets: " + cause.Error()
+		f.Cause = fmt.Sprintf("%s didn't send the packets: %v", t.host(), cause)
 	}
 }
+
+// host names this machine, for texts that both ends print.
+func (t *trial) host() string { return cmp.Or(t.p.own.Host, "the machine of "+t.p.own.Port) }
 
 // amend adds what both ends have observed. It returns the same at both.
 func (t *trial) amend(f *Failure, own, peer Status) *Failure {

@@ -229,7 +229,7 @@ func plantedCases() []plantedCase {
 		{
 			name: "firewall of this machine", change: fast, client: planted{filter: rejects(syscall.EPERM)},
 			code: CodeBlockedHere, stage: StageFirstSend, end: clientEnd,
-			cause: "a firewall of this machine drops UDP port 4791", remedy: "OUTPUT",
+			cause: "a firewall of node1 drops UDP port 4791", remedy: "OUTPUT",
 		},
 		{
 			name: "route vanished", change: fast, client: planted{filter: rejects(syscall.ENETUNREACH)},
@@ -341,6 +341,9 @@ func TestJumbo(t *testing.T) {
 		}
 		want.check(t, client)
 		want.check(t, listener)
+		if client.Attempts[0].Ping == nil || listener.Attempts[0].Ping == nil {
+			t.Error("the latency of the small messages, which passed, is missing")
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rdmakit/rdmakit/bench"
@@ -181,13 +182,15 @@ type Failure struct { //nolint:errname // it is a part of the report, too
 	err error // cause at this end
 }
 
-// Error returns "STAGE: OPERATION OBJECT: CAUSE (found by END)".
-func (f *Failure) Error() string {
-	text := f.Operation
-	if f.Object != "" {
-		text += " " + f.Object
+// Error returns "STAGE: OPERATION OBJECT: CAUSE".
+func (f *Failure) Error() string { return string(f.Stage) + ": " + f.What() }
+
+// What returns "OPERATION OBJECT: CAUSE", or only the cause if it names the operation.
+func (f *Failure) What() string {
+	if strings.HasPrefix(f.Cause, f.Operation+" ") {
+		return f.Cause
 	}
-	return fmt.Sprintf("%s: %s: %s", f.Stage, text, f.Cause)
+	return strings.TrimSpace(f.Operation+" "+f.Object) + ": " + f.Cause
 }
 
 // Unwrap returns the error at this end, nil if the other end found it.

@@ -227,7 +227,13 @@ func (c *connectFlags) run(ctx context.Context, n *node, args []string) (connect
 	if err != nil {
 		return connect.Report{}, err
 	}
-	return connect.Dial(ctx, args[0], c.tcpPort, []connect.Port{port}, false, c.config), nil
+	r := connect.Dial(ctx, args[0], c.tcpPort, []connect.Port{port}, false, c.config)
+	for i := range r.Attempts {
+		if f := r.Attempts[i].Failure; f != nil && f.Code == connect.CodeName {
+			f.Remedies = append(f.Remedies, n.devicesHint())
+		}
+	}
+	return r, nil
 }
 
 // local tries two devices of this machine, or one with itself.

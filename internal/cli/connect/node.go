@@ -128,6 +128,18 @@ func (n *node) isDevice(name string) bool {
 	return isEngine(name) || n.snap.Device(device) != nil
 }
 
+// devicesHint lists the devices of this machine, for a DEVICE that was taken for a PEER.
+func (n *node) devicesHint() string {
+	var names []string
+	for _, d := range n.snap.Devices {
+		names = append(names, d.Name)
+	}
+	if len(names) == 0 {
+		return "this machine has no RDMA device; roce@NETDEV is RoCE v2 in user space"
+	}
+	return "a DEVICE of this machine is one of " + cli.SomeNames(names, false) + ", or roce@NETDEV"
+}
+
 // onePort returns the port with a name; "" is the first device that can be opened.
 func (n *node) onePort(ctx context.Context, name string) (connect.Port, error) {
 	if name == "" {

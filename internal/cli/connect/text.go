@@ -206,9 +206,8 @@ func failureBlock(f *connect.Failure) output.Block {
 	if f.End != "" {
 		found = " (found by " + f.End + ")"
 	}
-	what := strings.TrimSpace(f.Operation + " " + f.Object)
-	lines := [][]output.Cell{{output.Bad(string(f.Stage)), output.Plain(": " + what +
-		": " + f.Cause + found).Flow(cli.TextWidth).Hang(2)}}
+	what := output.Plain(": " + f.What() + found).Flow(cli.TextWidth).Hang(2)
+	lines := [][]output.Cell{{output.Bad(string(f.Stage)), what}}
 	for _, part := range []struct {
 		label string
 		texts []string
