@@ -240,7 +240,7 @@ func (t *trial) transfer(ctx context.Context) (*Failure, error) {
 		limit := patience(t.cfg.Timeout, t.cfg.StepTimeout)
 		phase, stop := t.s.phase(ctx, t.p.rig.moved.Load, limit)
 		err := step.do(phase)
-		failed := t.sendFailure(err, step.stage, flow)
+		failed := t.sendFailure(ctx, err, step.stage, flow)
 		stop()
 		status := t.status(ctx, step.stage, flow)
 		status.Aborted = err != nil && failed == nil
@@ -264,7 +264,7 @@ func (t *trial) status(ctx context.Context, stage Stage, f *flow) Status {
 	if stage == StageData {
 		s.Ping, s.Write = f.pinged, f.written
 	}
-	after, err := t.p.port.count(ctx, t.p.device)
+	after, err := t.p.port.count(context.WithoutCancel(ctx), t.p.device)
 	if s.NoCounters = err != nil || after == nil || t.p.before == nil; !s.NoCounters {
 		s.Retries = grown(t.p.before, after)
 	}

@@ -56,8 +56,7 @@ func exchangeFailure(err error, peer string) *Failure {
 		f.Stage, f.Code, f.Operation, f.Object = StageResolve, CodeName, "resolve", dns.Name
 		f.Cause = dns.Err
 		f.Remedies = []string{"PEER is the name or address of the machine that runs rdmactl connect --listen, and " +
-			"not " +
-			"that of a device there"}
+			"not that of a device there"}
 	case isForeign:
 		f.Code, f.Cause = CodeProtocol, foreign.Error()
 		f.Remedies = []string{"run rdmactl connect --listen there, and use its TCP port (-p) at both ends"}
@@ -93,7 +92,7 @@ func exchangeFailure(err error, peer string) *Failure {
 
 // sendFailure explains the error of a stage that uses the queue pair; nil if there is none, or if
 // the peer reports it.
-func (t *trial) sendFailure(err error, stage Stage, flow *flow) *Failure {
+func (t *trial) sendFailure(ctx context.Context, err error, stage Stage, flow *flow) *Failure {
 	_, ofPeer := errors.AsType[*peerFailedError](err)
 	_, found := errors.AsType[*foundByPeerError](err)
 	if err == nil || ofPeer || found {
@@ -111,6 +110,8 @@ func (t *trial) sendFailure(err error, stage Stage, flow *flow) *Failure {
 	_, wrong := errors.AsType[*dataError](err)
 	_, stalled := errors.AsType[*stalledError](err)
 	switch {
+	case ctx.Err() != nil:
+		f.Code = CodeInterrupted
 	case wrong:
 		f.Code = CodeData
 		f.Possible = []string{"memory, PCIe or the device damages data after its checksum was verified"}
@@ -126,8 +127,6 @@ func (t *trial) sendFailure(err error, stage Stage, flow *flow) *Failure {
 	case stalled:
 		f.Code = CodeStalled
 		f.Possible = []string{"the peer's program is stopped, or its device doesn't report completions"}
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		f.Code = CodeInterrupted
 	}
 	f.Stage, f.End = stage, t.p.name()
 	return f
@@ -141,10 +140,11 @@ func (t *trial) explainStatus(f *Failure, e *verbs.CompletionError, flow *flow) 
 		t.explainSilence(f, flow)
 	case verbs.WCRNRRetryExceeded:
 		f.Code = CodeRNR
-		f.Cause = "the peer's queue pair has no receive request (RNR): it answered, and rejected the message " +
-			fmt.Sprintf("%d times", rnrRetry+1)
-		f.Possible = []string{"the peer's program is stopped or overloaded, or posts no receive requests"}
-		f.Remedies = []string{"the network is good: look at the program at the other end"}
+		f.Cause = fmt.Sprintf("the queue pair of %s has no receive request (RNR): it answered, and rejected the "+
+			"message "+
+			"until the %d retries were used up", t.peerName(), rnrRetry)
+		f.Possible = []string{"its program is stopped or overloaded, or posts no receive requests"}
+		f.Remedies = []string{"packets pass in both directions: look at the program that rejects them"}
 	case verbs.WCRemoteAccess, verbs.WCRemoteInvalid, verbs.WCRemoteOperation:
 		f.Code = CodeRejected
 		f.Cause = "the peer's device rejected the request: " + f.Cause
@@ -203,16 +203,15 @@ func (t *trial) silentPath() (possible, remedies []string) {
 	}
 	possible = []string{
 		"a firewall drops UDP port 4791, at either end or between: a rule for TCP doesn't cover it, and a card's " +
-			"packets " +
-			"pass only the network's firewalls",
+			"packets pass only the network's firewalls",
 		"the route or VLAN of the GIDs isn't that of the TCP connection",
 		"the address is also that of another machine, or the peer's device doesn't receive (state, GID in another " +
 			"namespace)",
 	}
 	remedies = []string{
 		"nft list ruleset or iptables -S at both ends, and access lists of switches: allow UDP port 4791",
-		fmt.Sprintf("ip route get %v from %v at this end, and the reverse "+
-			"there", g.GID.Addr(), t.out.Local.GID.GID.Addr()),
+		fmt.Sprintf("ip route get %v from %v at %s, and the reverse at the other end", g.GID.Addr(),
+			t.out.Local.GID.GID.Addr(), t.p.name()),
 		"rdmactl status --watch at both ends: do the counters of packets received grow while this runs?",
 	}
 	return possible, remedies

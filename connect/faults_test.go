@@ -172,8 +172,8 @@ func plantedCases() []plantedCase {
 		},
 		{
 			name: "GID types", client: planted{gids: gid("192.0.2.1", provider.GIDTypeRoCEv1)},
-			code: CodeGIDType, stage: StageExchange, end: clientEnd, cause: "their types differ", remedy: "RoCE " +
-				"v2 at both ends",
+			code: CodeGIDType, stage: StageExchange, end: clientEnd, cause: "their types differ", remedy: "RoCE v2 " +
+				"at both ends",
 		},
 		{
 			name: "link layers", listener: planted{port: func(a *provider.PortAttributes) {
@@ -238,7 +238,7 @@ func plantedCases() []plantedCase {
 		{
 			name: "RNR", change: func(_, s *Config) { s.plant.noReceives = true },
 			code: CodeRNR, stage: StageFirstSend, end: clientEnd, cause: "no receive request (RNR)",
-			remedy: "the program at the other end",
+			remedy: "the program that rejects them",
 		},
 		{
 			name: "data", change: func(_, s *Config) { s.plant.corrupt = func(b []byte) { b[4096] ^= 1 } },

@@ -316,8 +316,8 @@ func TestConnectPrograms(t *testing.T) {
 		output(t, r.g, await(connectListens))
 		client := r.onHost(t.Context(), t, "-d "+connectEngine+" "+guest.GuestAddress)
 		<-done
-		client.checkFailed(t, connect.CodeRNR, connect.StageFirstSend, 1, "no receive request (RNR)", "the "+
-			"network is good")
+		client.checkFailed(t, connect.CodeRNR, connect.StageFirstSend, 1, "no receive request (RNR)",
+			"packets pass in both directions")
 		cmd := r.g.HostCommand(t.Context(), buildProgram(t, pkg), connectEngine, ":18516")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
