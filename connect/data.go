@@ -126,6 +126,10 @@ func (f *flow) echo(ctx context.Context, seq uint64) error {
 	if err := m.check(sortPing, seq); err != nil {
 		return err
 	}
+	if f.cfg.plant.mute {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
 	put(f.memory[sendAt:receiveAt], sortEcho, seq)
 	return f.send(ctx)
 }

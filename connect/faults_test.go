@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rdmakit/rdmakit/internal/edge/udpio"
 	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
@@ -25,7 +26,8 @@ type planted struct {
 	filter  func(e udpio.Outbound) error // per datagram: errLost drops it, another error rejects it
 	gids    []provider.GIDEntry          // instead of the engine's
 	port    func(*provider.PortAttributes)
-	locked  bool // memory can't be pinned
+	locked  bool             // memory can't be pinned
+	rejects provider.QPState // the device rejects this state
 }
 
 var errLost = errors.New("lost")
@@ -71,7 +73,33 @@ func (d *plantedDevice) AllocatePD() (provider.ProtectionDomain, error) {
 	if d.faults.locked {
 		pd = lockedDomain{pd}
 	}
+	if d.faults.rejects != 0 {
+		pd = rejectingDomain{pd, d.faults.rejects}
+	}
 	return pd, err
+}
+
+// rejectingDomain creates queue pairs that can't reach a state.
+type rejectingDomain struct {
+	provider.ProtectionDomain
+	state provider.QPState
+}
+
+func (d rejectingDomain) CreateQP(cfg provider.QPConfig) (provider.QueuePair, error) {
+	qp, err := d.ProtectionDomain.CreateQP(cfg)
+	return rejectingQP{qp, d.state}, err
+}
+
+type rejectingQP struct {
+	provider.QueuePair
+	state provider.QPState
+}
+
+func (q rejectingQP) Modify(attr provider.QPAttributes) error {
+	if attr.State == q.state {
+		return fmt.Errorf("modify qp %v to %v: %w", q.QPN(), q.state, syscall.EINVAL)
+	}
+	return q.QueuePair.Modify(attr)
 }
 
 type lockedDomain struct{ provider.ProtectionDomain }
@@ -239,6 +267,26 @@ func plantedCases() []plantedCase {
 			name: "RNR", change: func(_, s *Config) { s.plant.noReceives = true },
 			code: CodeRNR, stage: StageFirstSend, end: clientEnd, cause: "no receive request (RNR)",
 			remedy: "the program that rejects them",
+		},
+		{
+			name: "RTR", client: planted{rejects: provider.QPStateRTR},
+			code: CodeModify, stage: StageRTR, end: clientEnd, cause: "to RTR: invalid argument",
+		},
+		{
+			name: "RTS", listener: planted{rejects: provider.QPStateRTS},
+			code: CodeModify, stage: StageRTS, end: listenerEnd, cause: "to RTS: invalid argument",
+		},
+		{
+			name: "wrong key", change: func(_, s *Config) { s.plant.wrongKey = true },
+			code: CodeRejected, stage: StageData, end: clientEnd,
+			cause: "the peer's device rejected the request: remote access error",
+		},
+		{
+			name: "no answer", change: func(c, s *Config) {
+				s.plant.mute, c.Timeout, c.StepTimeout = true, 8, 300*time.Millisecond
+			},
+			code: CodeStalled, stage: StageFirstSend, end: clientEnd, cause: "nothing has completed for",
+			observed: []string{"messages of " + clientEnd + " have arrived at " + listenerEnd + ", and nothing came back"},
 		},
 		{
 			name: "data", change: func(_, s *Config) { s.plant.corrupt = func(b []byte) { b[4096] ^= 1 } },

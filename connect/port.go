@@ -214,6 +214,9 @@ func (p *prepared) register(_ context.Context, cfg Config) *Failure {
 	p.rig = r
 	p.own.QPN, p.own.PSN = uint32(r.qp.QPN()), uint32(r.psn)
 	p.own.RKey, p.own.Addr = r.mr.RKey(), r.mr.Addr()+targetAt
+	if cfg.plant.wrongKey {
+		p.own.RKey ^= 1 << 31
+	}
 	return nil
 }
 

@@ -50,6 +50,8 @@ type Config struct {
 type faults struct {
 	noReceives bool
 	corrupt    func([]byte)
+	mute       bool // pings aren't answered
+	wrongKey   bool // the peer gets a wrong key of the memory
 }
 
 const (
