@@ -286,7 +286,8 @@ func plantedCases() []plantedCase {
 				s.plant.mute, c.Timeout, c.StepTimeout = true, 8, 300*time.Millisecond
 			},
 			code: CodeStalled, stage: StageFirstSend, end: clientEnd, cause: "nothing has completed for",
-			observed: []string{"messages of " + clientEnd + " have arrived at " + listenerEnd + ", and nothing came back"},
+			observed: []string{"messages of " + clientEnd + " have arrived at " + listenerEnd + ", and nothing " +
+				"came back"},
 		},
 		{
 			name: "data", change: func(_, s *Config) { s.plant.corrupt = func(b []byte) { b[4096] ^= 1 } },
