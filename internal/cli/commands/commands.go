@@ -14,6 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/applets"
 	"github.com/rdmakit/rdmakit/internal/cli/bench"
+	"github.com/rdmakit/rdmakit/internal/cli/connect"
 	"github.com/rdmakit/rdmakit/internal/cli/demo"
 	"github.com/rdmakit/rdmakit/internal/cli/fabric"
 	"github.com/rdmakit/rdmakit/internal/cli/k8s"
@@ -25,6 +26,7 @@ import (
 func All() []cli.Entry {
 	return slices.Concat(
 		node.Commands(),
+		connect.Commands(),
 		bench.Commands(),
 		demo.Commands(),
 		fabric.Commands(),
@@ -40,8 +42,8 @@ func All() []cli.Entry {
 func Schemas() map[string]any {
 	all := map[string]any{}
 	for _, group := range []map[string]any{
-		node.Schemas(), bench.Schemas(), demo.Schemas(), fabric.Schemas(), k8s.Schemas(), applets.Schemas(),
-		self.Schemas(),
+		node.Schemas(), bench.Schemas(), connect.Schemas(), demo.Schemas(), fabric.Schemas(), k8s.Schemas(),
+		applets.Schemas(), self.Schemas(),
 	} {
 		maps.Copy(all, group)
 	}

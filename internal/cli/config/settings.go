@@ -108,12 +108,12 @@ func Settings() []Setting {
 		},
 		{
 			Key: "device", Type: "name", Unset: "detected", Alias: "RDMA_DEVICE",
-			Help: "RDMA device to use, such as mlx5_0", UsedBy: "bench, fabric and the C tools that move data",
+			Help: "RDMA device to use, such as mlx5_0", UsedBy: "connect, bench, fabric and the C tools that move data",
 			set: name(func(v *Values, s string) { v.Device = s }),
 		},
 		{
 			Key: "port", Type: "number", Unset: "detected",
-			Help: "port of the device", UsedBy: "bench (--ib-port) and fabric",
+			Help: "port of the device", UsedBy: "connect, bench (both --ib-port) and fabric",
 			set: number(1, 255, func(v *Values, n int) { v.Port = n }),
 		},
 		{
@@ -123,7 +123,7 @@ func Settings() []Setting {
 		},
 		{
 			Key: "mtu", Type: "number", Unset: "that of the port", Alias: "RDMA_MTU", Allowed: mtus,
-			Help: "largest path MTU of the queue pairs, in bytes", UsedBy: "bench",
+			Help: "largest path MTU of the queue pairs, in bytes", UsedBy: "connect and bench",
 			set: word(mtus, func(v *Values, s string) { v.MTU, _ = strconv.Atoi(s) }),
 		},
 		{
@@ -131,7 +131,7 @@ func Settings() []Setting {
 			AliasNote: "it is the exponent n of a queue pair's acknowledgement timeout, 4.096 us * 2^n; " +
 				"RDMAKIT_TIMEOUT limits the time of a run",
 			Help:   "exponent n of the acknowledgement timeout, 4.096 us * 2^n (14 is 67 ms, 0 is no limit)",
-			UsedBy: "bench",
+			UsedBy: "connect and bench",
 			set:    number(0, 31, func(v *Values, n int) { v.QPTimeout = n }),
 		},
 		{

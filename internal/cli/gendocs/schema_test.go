@@ -198,6 +198,13 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 		},
 		{"k8s", "impact", filepath.Join(examples, "sriov"), "--nodes", fabrics, "-o", "json"},
 	}
+	for _, args := range [][]string{
+		{"roce@127.0.12.3", "--allow-tcp"},
+		{"roce@127.0.12.3", "-x", "7"},
+		{"-d", "roce@127.0.12.3", "-p", "1", "127.0.0.1"},
+	} {
+		others = append(others, slices.Concat([]string{"connect"}, args, []string{"-n", "20", "-w", "1", "-o", "json"}))
+	}
 	for _, args := range others {
 		for _, document := range documents(t, "", args...) {
 			if err := v.check(document); err != nil {

@@ -1,0 +1,140 @@
+package connect
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
+)
+
+// enginePort is a port of an engine on an address of the loopback device.
+func enginePort(name string) Port {
+	return Port{
+		Name: name, Software: true,
+		Open: func(ctx context.Context) (*verbs.Device, error) { return verbs.Open(ctx, name, builtin.All()...) },
+	}
+}
+
+// quick is a configuration for tests.
+func quick(host string) Config {
+	return Config{
+		Host: host, Pings: 20, Writes: 2, Timeout: 12, StepTimeout: 5 * time.Second,
+		Route: KernelRoute,
+	}
+}
+
+// listen returns a listener on a free port of 127.0.0.1.
+func listen(t *testing.T) (l *bench.Listener, port int) {
+	t.Helper()
+	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, _ := netip.ParseAddrPort(free.Addr().String())
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err = bench.Listen(t.Context(), "127.0.0.1", int(address.Port()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l, int(address.Port())
+}
+
+// pairUp runs Serve and Dial and returns the reports of client and listener.
+func pairUp(
+	t *testing.T, client, listener []Port, all bool, change func(client, listener *Config),
+) (ofClient, ofListener Report) {
+	t.Helper()
+	c, s := quick("node1"), quick("node2")
+	if change != nil {
+		change(&c, &s)
+	}
+	l, port := listen(t)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var err error
+		if ofListener, err = Serve(t.Context(), l, listener, all, s); err != nil {
+			t.Errorf("Serve = %v", err)
+		}
+	})
+	ofClient = Dial(t.Context(), "127.0.0.1", port, client, all, c)
+	wg.Wait()
+	return ofClient, ofListener
+}
+
+// checkGood checks the report of a run whose attempts all succeeded.
+func checkGood(t *testing.T, r Report, attempts int) {
+	t.Helper()
+	if err := r.Err(); err != nil || len(r.Attempts) != attempts {
+		t.Fatalf("report with %d attempts, %v, want %d: %+v", len(r.Attempts), err, attempts, r)
+	}
+	for _, a := range r.Attempts {
+		var names []Stage
+		for _, s := range a.Stages {
+			if !s.OK {
+				t.Errorf("stage %s failed", s.Stage)
+			}
+			names = append(names, s.Stage)
+		}
+		if len(names) != len(Stages()) {
+			t.Errorf("stages %v, want %v", names, Stages())
+		}
+		if a.Ping == nil || a.Ping.Iterations == 0 || a.Ping.P50 <= 0 || a.Ping.P999 < a.Ping.P50 {
+			t.Errorf("ping = %+v", a.Ping)
+		}
+		if len(a.Writes) != 2 || a.Writes[0].Direction != ToPeer || a.Writes[1].Direction != FromPeer {
+			t.Errorf("writes = %+v, want both directions", a.Writes)
+		}
+		for _, w := range a.Writes {
+			if w.Verified != 2 || w.Gbps <= 0 || w.Bytes != 8<<20 {
+				t.Errorf("write = %+v", w)
+			}
+		}
+		if a.PathMTU == 0 || a.MTUReason == "" || a.Local.GID == nil || a.Local.Reason == "" || a.Remote.GID == nil {
+			t.Errorf("attempt = %+v", a)
+		}
+		if a.Scale != ScaleSoftware || len(a.CountersUnknown) != 0 {
+			t.Errorf("scale %q, without counters: %v", a.Scale, a.CountersUnknown)
+		}
+	}
+}
+
+func TestLocalWithItself(t *testing.T) {
+	p := enginePort("roce@127.0.61.1")
+	checkGood(t, Local(t.Context(), p, p, quick("node")), 1)
+}
+
+func TestLocalTwoPorts(t *testing.T) {
+	checkGood(t, Local(t.Context(), enginePort("roce@127.0.61.2"), enginePort("roce@127.0.61.3"), quick("node")), 1)
+}
+
+func TestPeer(t *testing.T) {
+	a, b := enginePort("roce@127.0.61.4"), enginePort("roce@127.0.61.5")
+	allow := func(c, s *Config) { c.AllowTCP, s.AllowTCP = true, true }
+	client, listener := pairUp(t, []Port{a}, []Port{b}, false, allow)
+	for _, r := range []Report{client, listener} {
+		checkGood(t, r, 1)
+		if r.TCP == nil || r.TCP.Failure != nil || r.TCP.Scale != ScaleTCP || len(r.TCP.Writes) != 2 {
+			t.Errorf("over TCP: %+v", r.TCP)
+			continue
+		}
+		if r.TCP.Ping == nil || r.TCP.Writes[0].Direction != ToPeer || r.TCP.Writes[0].Gbps <= 0 ||
+			r.TCP.Writes[1].Gbps <= 0 {
+			t.Errorf("figures over TCP: %+v", r.TCP)
+		}
+	}
+	if got := client.Attempts[0].Remote; got.Host != "node2" || got.Port != b.Name {
+		t.Errorf("remote of the client = %+v", got)
+	}
+	if client.Peer == nil || client.Peer.Host != "node2" || listener.Peer.Host != "node1" {
+		t.Errorf("peers %+v, %+v", client.Peer, listener.Peer)
+	}
+}

@@ -1,0 +1,250 @@
+package connect
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/rdmakit/rdmakit/verbs"
+)
+
+// end is one end of a run.
+type end struct {
+	cfg    Config
+	ports  []Port
+	first  *prepared // the only port, prepared before the exchange; nil in a run with all ports
+	report *Report
+	s      *session
+	peer   *Hello
+}
+
+// close frees what was prepared and not tried.
+func (e *end) close() {
+	if e.first != nil {
+		_ = e.first.close() // after the last attempt nobody would act on it
+		e.first = nil
+	}
+}
+
+// unreached is the attempt of a run that didn't reach the peer.
+func (e *end) unreached(f *Failure) Attempt {
+	a := Attempt{}
+	if e.first != nil {
+		a = e.first.attempt()
+	}
+	a.Failure = f
+	f.End = nameOf(e.cfg.Host, a.Local.Port)
+	clock := stageClock{list: a.Stages}
+	clock.fail(f.Stage)
+	a.Stages = clock.list
+	return a
+}
+
+// hello introduces the ends to each other.
+func (e *end) hello(ctx context.Context) error {
+	own := Hello{Protocol: Protocol, Version: Version, AllowTCP: e.cfg.AllowTCP, Node: e.cfg.Node}
+	own.Node.Host = e.cfg.Host
+	if e.s.client { // a listener answers, so that a stranger learns nothing
+		if err := e.s.send(Message{Kind: KindHello, Hello: &own}); err != nil {
+			return err
+		}
+	}
+	m, err := e.s.await(ctx, e.cfg.StepTimeout, KindHello)
+	if err != nil {
+		return err
+	}
+	if !e.s.client {
+		if err := e.s.send(Message{Kind: KindHello, Hello: &own}); err != nil {
+			return err
+		}
+	}
+	if m.Hello.Protocol != Protocol || m.Hello.Version != Version {
+		return fmt.Errorf("%w: %q version %d here, %q version %d at the peer (%s)", errVersion, Protocol, Version,
+			m.Hello.Protocol, m.Hello.Version, m.Hello.Node.Software)
+	}
+	e.peer = m.Hello
+	e.report.Peer = &m.Hello.Node
+	return nil
+}
+
+// dial runs the client's end and closes conn.
+func (e *end) dial(ctx context.Context, conn net.Conn, all bool) error {
+	defer e.close()
+	e.s = newSession(conn, true, e.cfg.StepTimeout)
+	defer func() { _ = e.s.close() }() // nothing follows
+	if err := e.hello(ctx); err != nil {
+		f := exchangeFailure(err, conn.RemoteAddr().String())
+		e.report.Attempts = append(e.report.Attempts, e.unreached(f))
+		return err
+	}
+	if err := e.propose(ctx, all); err != nil {
+		return err
+	}
+	if e.cfg.AllowTCP && e.peer.AllowTCP {
+		if err := e.overTCP(ctx); err != nil {
+			return err
+		}
+	}
+	return e.s.send(Message{Kind: KindBye})
+}
+
+// proposal returns an attempt with the numbers of the configuration.
+func (e *end) proposal() Proposal {
+	return Proposal{Pings: e.cfg.Pings, Writes: e.cfg.Writes, MTU: e.cfg.MTU}
+}
+
+// propose tries the ports one after another.
+func (e *end) propose(ctx context.Context, all bool) error {
+	if !all {
+		return e.attempt(ctx, e.ports[0], e.proposal())
+	}
+	pairs, skipped := pairRails(e.ports, e.report.Peer.Ports)
+	e.report.Skipped = append(e.report.Skipped, skipped...)
+	for _, pair := range pairs {
+		prop := e.proposal()
+		prop.ListenerPort, prop.Rail = pair.listener, pair.port.Rail
+		if err := e.attempt(ctx, pair.port, prop); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attempt proposes one attempt and adds its result to the report.
+func (e *end) attempt(ctx context.Context, port Port, prop Proposal) error {
+	e.cfg.Progress("connecting %s", port.Name)
+	a, err := e.proposed(ctx, port, prop)
+	e.report.Attempts = append(e.report.Attempts, a)
+	if err != nil || a.Failure == nil || a.Failure.Code != CodeLargeLost {
+		return err
+	}
+	return e.probe(ctx, port, prop)
+}
+
+func (e *end) proposed(ctx context.Context, port Port, prop Proposal) (Attempt, error) {
+	p := e.take(ctx, port)
+	defer p.close() //nolint:errcheck // the attempt has its result
+	if err := e.s.send(Message{Kind: KindAttempt, Attempt: &prop}); err != nil {
+		a := p.attempt()
+		a.Failure = exchangeFailure(err, nameOf(e.report.Peer.Host, prop.ListenerPort))
+		return a, err
+	}
+	return try(ctx, e.s, p, prop, e.cfg)
+}
+
+// take returns the port that was prepared before the exchange, or prepares one.
+func (e *end) take(ctx context.Context, port Port) *prepared {
+	if p := e.first; p != nil {
+		e.first = nil
+		return p
+	}
+	return prepare(ctx, port, e.cfg)
+}
+
+// probe repeats an attempt whose large messages were lost with small packets, and adds the result
+// to its failure.
+func (e *end) probe(ctx context.Context, port Port, prop Proposal) error {
+	last := &e.report.Attempts[len(e.report.Attempts)-1]
+	const small = 1024
+	if last.PathMTU <= small {
+		return nil
+	}
+	prop.MTU, prop.Pings, prop.Writes, prop.Probe = small, 1, 1, true
+	e.cfg.Progress("trying path MTU %d", small)
+	a, err := e.proposed(ctx, port, prop)
+	if err != nil {
+		return err
+	}
+	f := last.Failure
+	if a.Failure == nil {
+		f.Observed = append(f.Observed, fmt.Sprintf("with path MTU %d the same write passes: the path drops "+
+			"larger packets",
+			small))
+		f.Possible = f.Possible[:1]
+	} else {
+		f.Observed = append(f.Observed, fmt.Sprintf("with path MTU %d it fails at stage %q, too: "+
+			"%s", small, a.Failure.Stage,
+			a.Failure.Cause))
+	}
+	return e.s.send(Message{Kind: KindFinding, Failure: f})
+}
+
+// serve runs the listener's end and closes conn. The error is that of a client that is none: then
+// nothing is in the report.
+func (e *end) serve(ctx context.Context, conn net.Conn) error {
+	e.s = newSession(conn, false, e.cfg.StepTimeout)
+	defer func() { _ = e.s.close() }() // nothing follows
+	if err := e.hello(ctx); err != nil {
+		return err
+	}
+	defer e.close()
+	for {
+		m, err := e.s.await(ctx, 0, KindBye, KindAttempt, KindFinding, KindTCP)
+		if err == nil && m.Kind != KindBye {
+			err = e.answer(ctx, m)
+		}
+		if err != nil {
+			e.lost(err)
+			return nil
+		}
+		if m.Kind == KindBye {
+			return nil
+		}
+	}
+}
+
+// lost notes that the client has gone before it said so.
+func (e *end) lost(err error) {
+	if n := len(e.report.Attempts); n > 0 && e.report.Attempts[n-1].Failure != nil {
+		return // the reason
+	}
+	f := exchangeFailure(err, e.report.Peer.Host)
+	if e.first != nil || len(e.report.Attempts) == 0 {
+		e.report.Attempts = append(e.report.Attempts, e.unreached(f))
+		return
+	}
+	e.report.Attempts[len(e.report.Attempts)-1].Failure = f
+}
+
+// answer does what the client proposes.
+func (e *end) answer(ctx context.Context, m Message) error {
+	switch m.Kind {
+	case KindFinding:
+		if n := len(e.report.Attempts); n > 0 {
+			e.report.Attempts[n-1].Failure = m.Failure
+		}
+		return nil
+	case KindTCP:
+		return e.overTCP(ctx)
+	}
+	p := e.offered(ctx, m.Attempt.ListenerPort)
+	defer p.close() //nolint:errcheck // the attempt has its result
+	cfg := e.cfg
+	if mtu := m.Attempt.MTU; mtu != 0 && p.failure == nil {
+		p.own.MTU = min(p.own.MTU, mtu)
+	}
+	a, err := try(ctx, e.s, p, *m.Attempt, cfg)
+	if !m.Attempt.Probe {
+		e.report.Attempts = append(e.report.Attempts, a)
+	}
+	return err
+}
+
+// offered returns the port that the client asks for.
+func (e *end) offered(ctx context.Context, name string) *prepared {
+	if e.first != nil || name == "" && len(e.ports) > 0 {
+		return e.take(ctx, e.ports[0])
+	}
+	for _, port := range e.ports {
+		if port.Name == name {
+			e.cfg.Progress("connecting %s", port.Name)
+			return prepare(ctx, port, e.cfg)
+		}
+	}
+	p := &prepared{own: Endpoint{Host: e.cfg.Host, Port: name}}
+	p.failure = &Failure{
+		Stage: StageOpen, End: nameOf(e.cfg.Host, name), Operation: "open", Object: name, Code: CodeNoPort,
+		Cause: "the listener doesn't offer this port", err: verbs.ErrNotSupported,
+	}
+	return p
+}

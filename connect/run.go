@@ -1,0 +1,240 @@
+package connect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/rocev2"
+)
+
+// DefaultPort is the default TCP port of the exchange.
+const DefaultPort = 18516
+
+// Config configures a run. Zero values select the defaults.
+type Config struct {
+	Node Node   // this end, for the report and the peer
+	Host string // name of this end in results and errors; "" is Node.Host
+	// Pings and Writes are the numbers of messages; 0 is 1000 and 10. The client's count.
+	Pings, Writes int
+	MTU           ib.MTU // largest path MTU; 0 is that of the ports
+	// Timeout is the code of the acknowledgement timeout, 4.096 µs × 2^code; 0 is 14, 67 ms.
+	Timeout uint8
+	Wait    verbs.WaitMode // how to wait for completions
+	// StepTimeout limits each step of the exchange; 0 is 10 seconds.
+	StepTimeout time.Duration
+	// AllowTCP ends the run with a measurement over TCP if both ends allow it.
+	AllowTCP bool
+	// Route returns an error if this machine has no route between two addresses; nil skips that.
+	// [KernelRoute] asks the kernel.
+	Route func(ctx context.Context, from, to netip.Addr) error
+	// Now is the time for the report; nil leaves it out.
+	Now func() time.Time
+	// Progress, which may be nil, is called with a line for the user when something begins.
+	Progress func(format string, args ...any)
+
+	plant faults
+}
+
+// faults are planted by tests.
+type faults struct {
+	noReceives bool
+	corrupt    func([]byte)
+	mute       bool // pings aren't answered
+	wrongKey   bool // the peer gets a wrong key of the memory
+}
+
+const (
+	defaultPings       = 1000
+	defaultWrites      = 10
+	defaultStepTimeout = 10 * time.Second
+)
+
+func (c Config) withDefaults() Config {
+	c.Host = cmp.Or(c.Host, c.Node.Host)
+	c.Pings, c.Writes = cmp.Or(c.Pings, defaultPings), cmp.Or(c.Writes, defaultWrites)
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.StepTimeout = cmp.Or(c.StepTimeout, defaultStepTimeout)
+	if c.Progress == nil {
+		c.Progress = func(string, ...any) {}
+	}
+	return c
+}
+
+// Validate returns an error if a number is out of range.
+func (c Config) Validate() error {
+	p := Proposal{Pings: cmp.Or(c.Pings, defaultPings), Writes: cmp.Or(c.Writes, defaultWrites), MTU: c.MTU}
+	return p.check()
+}
+
+// ErrNothing is the error of a run in which no ports were tried.
+var ErrNothing = errors.New("no ports to connect")
+
+var errVersion = errors.New("incompatible version of the exchange")
+
+// KernelRoute asks the kernel for a route from an address of this machine to another one: it
+// connects a UDP socket, which sends nothing.
+func KernelRoute(ctx context.Context, from, to netip.Addr) error {
+	d := net.Dialer{LocalAddr: net.UDPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+	conn, err := d.DialContext(ctx, "udp", netip.AddrPortFrom(to, rocev2.Port).String())
+	if err != nil {
+		if err = ended(err); unreachable(err) {
+			return err
+		}
+		return nil // the address may be of another namespace, where the device is
+	}
+	return conn.Close()
+}
+
+// newReport begins a report.
+func (c *Config) newReport() Report {
+	r := Report{Schema: Schema, Local: c.Node, Attempts: []Attempt{}}
+	r.Local.Host = c.Host
+	if c.Now != nil {
+		r.Taken = c.Now().UTC()
+	}
+	return r
+}
+
+// Local tries two ports of this machine, or one with itself.
+func Local(ctx context.Context, a, b Port, cfg Config) Report {
+	cfg = cfg.withDefaults()
+	r := cfg.newReport()
+	left, right, err := loopback(ctx)
+	if err != nil {
+		r.Attempts = []Attempt{{Failure: exchangeFailure(err, "127.0.0.1")}}
+		return r
+	}
+	if deviceOf(a.Name) == deviceOf(b.Name) {
+		a, b = shared(a, b)
+	}
+	r.Attempts, r.TCP = both(ctx, left, right, a, b, cfg)
+	return r
+}
+
+// deviceOf returns the device of a port's name: the part before ":NUMBER", which engines don't
+// have.
+func deviceOf(name string) string {
+	if device, _, ok := strings.Cut(name, ":"); ok && !strings.Contains(name, "@") {
+		return device
+	}
+	return name
+}
+
+// both runs both ends of an attempt over a pair of connections.
+func both(ctx context.Context, left, right net.Conn, a, b Port, cfg Config) ([]Attempt, *TCPResult) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p := prepare(ctx, b, cfg)
+		e := &end{cfg: cfg, ports: []Port{b}, first: p, report: &Report{}}
+		_ = e.serve(ctx, right) // both ends report the same
+	}()
+	r := Report{}
+	e := &end{cfg: cfg, ports: []Port{a}, first: prepare(ctx, a, cfg), report: &r}
+	_ = e.dial(ctx, left, false) // the failure is in the report
+	<-done
+	return r.Attempts, r.TCP
+}
+
+// loopback returns both ends of a TCP connection of this machine.
+func loopback(ctx context.Context) (client, server net.Conn, err error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer l.Close()
+	if client, err = (&net.Dialer{}).DialContext(ctx, "tcp", l.Addr().String()); err != nil {
+		return nil, nil, err
+	}
+	if server, err = l.Accept(); err != nil {
+		return nil, nil, errors.Join(err, client.Close())
+	}
+	return client, server, nil
+}
+
+// Dial tries ports with the peer at host, which runs Serve on a TCP port; 0 is DefaultPort. With
+// all, each port is tried with the peer's port of the same rail, otherwise the first port with the
+// peer's only one.
+func Dial(ctx context.Context, host string, tcpPort int, ports []Port, all bool, cfg Config) Report {
+	cfg = cfg.withDefaults()
+	r := cfg.newReport()
+	e := &end{cfg: cfg, ports: ports, report: &r}
+	if !all {
+		e.first = prepare(ctx, ports[0], cfg)
+		if e.first.failure != nil && !cfg.AllowTCP {
+			r.Attempts = []Attempt{e.first.attempt()}
+			e.close()
+			return r
+		}
+	}
+	conn, err := bench.Dial(ctx, host, cmp.Or(tcpPort, DefaultPort))
+	if err != nil {
+		f := exchangeFailure(causeOf(ctx, err), fmt.Sprintf("%s, TCP port %d", host, cmp.Or(tcpPort, DefaultPort)))
+		if f.Stage == StageExchange {
+			f.Operation = "connect to"
+		}
+		r.Attempts = []Attempt{e.unreached(f)}
+		e.close()
+		return r
+	}
+	_ = e.dial(ctx, conn, all) // the failure is in the report
+	return r
+}
+
+// causeOf returns why ctx ended, if it did.
+func causeOf(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// Serve waits for one client on l and tries the ports that it proposes: with all, any of ports,
+// otherwise the first. A connection of another program is noted and ignored.
+func Serve(ctx context.Context, l *bench.Listener, ports []Port, all bool, cfg Config) (Report, error) {
+	cfg = cfg.withDefaults()
+	r := cfg.newReport()
+	e := &end{cfg: cfg, ports: ports, report: &r}
+	if !all {
+		e.first = prepare(ctx, ports[0], cfg)
+		if e.first.failure != nil && !cfg.AllowTCP {
+			r.Attempts = []Attempt{e.first.attempt()}
+			e.close()
+			return r, nil
+		}
+	}
+	cfg.Progress("waiting for rdmactl connect on TCP port %s", portOf(l.Addr()))
+	for {
+		conn, err := l.Accept(ctx)
+		if err != nil {
+			e.close()
+			return r, err
+		}
+		stranger := e.serve(ctx, conn)
+		if stranger == nil {
+			return r, nil
+		}
+		cfg.Progress("note: ignored a connection from %v: %v", conn.RemoteAddr(), stranger)
+	}
+}
+
+func portOf(a net.Addr) string {
+	_, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	return port
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,226 @@
+package connect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/rdmakit/rdmakit/bench"
+)
+
+// overTCP measures over the connection of the exchange: pings, then writes in both directions, as
+// an attempt does. The listener calls it when the client's message has arrived. The error ends the
+// session.
+func (e *end) overTCP(ctx context.Context) error {
+	if err := e.s.send(Message{Kind: KindTCP}); err != nil {
+		return err
+	}
+	prop := Proposal{Pings: e.cfg.Pings, Writes: e.cfg.Writes}
+	if e.s.client {
+		if _, err := e.s.await(ctx, e.cfg.StepTimeout, KindTCP); err != nil {
+			return err
+		}
+	}
+	e.cfg.Progress("measuring over TCP")
+	t := &tcpFlow{s: e.s, buf: make([]byte, WriteSize), limit: e.cfg.StepTimeout}
+	result := &TCPResult{
+		Scale: ScaleTCP, Local: e.s.conn.LocalAddr().String(), Remote: e.s.conn.RemoteAddr().String(),
+	}
+	e.report.TCP = result
+	stop := context.AfterFunc(ctx, func() { _ = e.s.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	err := t.agree(e.s.client, &prop)
+	if err == nil {
+		err = t.run(e.s.client, prop, result)
+	}
+	if err != nil {
+		result.Failure = exchangeFailure(causeOf(ctx, ended(err)), result.Remote)
+		result.Failure.Stage, result.Failure.Operation = StageData, "measure over TCP with"
+		return err
+	}
+	if err := e.s.conn.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	e.s.resume <- struct{}{}
+	return e.share(ctx, result)
+}
+
+// share exchanges the figures, so that both ends have all.
+func (e *end) share(ctx context.Context, r *TCPResult) error {
+	own := Status{Stage: StageData, Ping: r.Ping}
+	for i := range r.Writes {
+		if r.Writes[i].Direction == ToPeer {
+			own.Write = &r.Writes[i]
+		}
+	}
+	peer, _, err := e.s.barrier(ctx, own, nil)
+	if err != nil {
+		return err
+	}
+	if r.Ping == nil {
+		r.Ping = peer.Ping
+	}
+	slices.SortStableFunc(r.Writes, func(a, b WriteResult) int { return -cmp.Compare(a.Direction, b.Direction) })
+	for i := range r.Writes {
+		if w := peer.Write; w != nil && r.Writes[i].Direction == FromPeer {
+			r.Writes[i].Gbps = w.Gbps
+		}
+	}
+	return nil
+}
+
+// tcpFlow is the measurement over TCP at one end.
+type tcpFlow struct {
+	s     *session
+	buf   []byte // of WriteSize
+	limit time.Duration
+}
+
+// read and write transfer a whole message within the limit.
+func (t *tcpFlow) read(b []byte) error {
+	if err := t.s.conn.SetReadDeadline(time.Now().Add(t.limit)); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(t.s.r, b)
+	return err
+}
+
+func (t *tcpFlow) write(b []byte) error {
+	if err := t.s.conn.SetWriteDeadline(time.Now().Add(t.limit)); err != nil {
+		return err
+	}
+	_, err := t.s.conn.Write(b)
+	return err
+}
+
+// agree sends the client's numbers, which are those of the measurement.
+func (t *tcpFlow) agree(client bool, p *Proposal) error {
+	var m message
+	if client {
+		put(m[:], byte(p.Writes), uint64(p.Pings))
+		m[9], m[10] = byte(p.Writes>>8), byte(p.Writes>>16)
+		return t.write(m[:])
+	}
+	if err := t.read(m[:]); err != nil {
+		return err
+	}
+	p.Pings = int(m[0]) | int(m[1])<<8 | int(m[2])<<16
+	p.Writes = int(m[8]) | int(m[9])<<8 | int(m[10])<<16
+	return p.check()
+}
+
+func (t *tcpFlow) run(client bool, p Proposal, out *TCPResult) error {
+	var err error
+	if out.Ping, err = t.pings(client, p.Pings); err != nil {
+		return err
+	}
+	for _, writing := range []bool{client, !client} {
+		w, err := t.writes(writing, client, p.Writes)
+		if err != nil {
+			return err
+		}
+		out.Writes = append(out.Writes, w)
+	}
+	return nil
+}
+
+// pings measures half of the round trip of messages of PingSize at the client; the listener echoes
+// and gets the result from nobody.
+func (t *tcpFlow) pings(client bool, n int) (*bench.LatencyPoint, error) {
+	latencies := bench.NewLatencies()
+	var m message
+	for seq := range uint64(n) {
+		if !client {
+			if err := t.read(m[:]); err != nil {
+				return nil, err
+			}
+			if err := m.check(sortPing, seq); err != nil {
+				return nil, err
+			}
+			put(m[:], sortEcho, seq)
+			if err := t.write(m[:]); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		put(m[:], sortPing, seq)
+		began := time.Now()
+		if err := t.write(m[:]); err != nil {
+			return nil, err
+		}
+		if err := t.read(m[:]); err != nil {
+			return nil, err
+		}
+		latencies.Add(time.Since(began))
+		if err := m.check(sortEcho, seq); err != nil {
+			return nil, err
+		}
+	}
+	if !client {
+		return nil, nil //nolint:nilnil // the client measures
+	}
+	const exchanges = 2
+	p := latencies.Point(PingSize, exchanges)
+	return &p, nil
+}
+
+// writes transfers messages of WriteSize in one direction. The receiver answers each when all of it
+// has arrived, which ends its time, and then with what the comparison says.
+func (t *tcpFlow) writes(writing, client bool, n int) (WriteResult, error) {
+	w := WriteResult{Direction: FromPeer, Bytes: WriteSize}
+	if writing {
+		w.Direction = ToPeer
+	}
+	took := time.Duration(0)
+	for round := range n {
+		seed := seedOf(client == writing, round)
+		if writing {
+			fill(t.buf, seed)
+			began := time.Now()
+			if err := t.write(t.buf); err != nil {
+				return w, err
+			}
+			if err := t.expect(sortWritten, round); err != nil {
+				return w, err
+			}
+			took += time.Since(began)
+			if err := t.expect(sortCorrect, round); err != nil {
+				return w, err
+			}
+		} else if err := t.accept(seed, round); err != nil {
+			return w, err
+		}
+		w.Count++
+		w.Verified++
+	}
+	w.Gbps = gbps(w.Count, took)
+	return w, nil
+}
+
+func (t *tcpFlow) expect(sort byte, round int) error {
+	var m message
+	if err := t.read(m[:]); err != nil {
+		return err
+	}
+	return m.check(sort, uint64(round))
+}
+
+// accept receives a message and compares it.
+func (t *tcpFlow) accept(seed uint64, round int) error {
+	if err := t.read(t.buf); err != nil {
+		return fmt.Errorf("receive 8 MiB: %w", err)
+	}
+	var m message
+	put(m[:], sortWritten, uint64(round))
+	if err := t.write(m[:]); err != nil {
+		return err
+	}
+	if err := compare(t.buf, seed); err != nil {
+		return err
+	}
+	put(m[:], sortCorrect, uint64(round))
+	return t.write(m[:])
+}

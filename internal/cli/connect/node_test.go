@@ -1,0 +1,126 @@
+package connect
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/config"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
+)
+
+// testNode returns the node of a tree.
+func testNode(t *testing.T, tree string) *node {
+	t.Helper()
+	files, err := testtrees.Load(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := inventory.Scan(t.Context(), inventory.Sources{Root: files.FS()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := launch.Derive(snap, launch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{app: &cli.App{Config: &config.Config{}}, snap: snap, root: files.FS(), plan: plan}
+	n.describe()
+	return n
+}
+
+// TestAllPorts checks that --all takes the ports that jobs use, ordered by rail, and that the facts
+// say so for each port.
+func TestAllPorts(t *testing.T) {
+	names := testtrees.Names()
+	checked := 0
+	for _, tree := range names {
+		if !strings.Contains(tree, "gpu_switches") && !strings.Contains(tree, "two_ib_fabrics") {
+			continue
+		}
+		checked++
+		n := testNode(t, tree)
+		ports, err := n.allPorts(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", tree, err)
+		}
+		var want, got, offered []string
+		for _, p := range n.plan.Ports {
+			if p.Decision == launch.DecisionSelected {
+				want = append(want, p.Name())
+			}
+		}
+		last := -1
+		for _, p := range ports {
+			got = append(got, p.Name)
+			if p.Rail != nil {
+				if *p.Rail < last {
+					t.Errorf("%s: rail %d follows rail %d", tree, *p.Rail, last)
+				}
+				last = *p.Rail
+			}
+			if p.PKey == 0 {
+				t.Errorf("%s: %s has no P_Key", tree, p.Name)
+			}
+		}
+		for _, f := range n.facts.Ports {
+			if f.Offered {
+				offered = append(offered, f.Name)
+			}
+			if f.Reason == "" || f.Driver == "" {
+				t.Errorf("%s: facts %+v", tree, f)
+			}
+		}
+		sorted := cmp.Transformer("set", func(list []string) map[string]bool {
+			set := map[string]bool{}
+			for _, s := range list {
+				set[s] = true
+			}
+			return set
+		})
+		if len(got) < 2 || cmp.Diff(want, got, sorted) != "" || cmp.Diff(want, offered, sorted) != "" {
+			t.Errorf("%s: ports %v, offered %v, want %v", tree, got, offered, want)
+		}
+		n.device = ports[1].Name[:strings.IndexByte(ports[1].Name, ':')]
+		if one, err := n.allPorts(t.Context()); err != nil || len(one) != 1 || one[0].Name != ports[1].Name {
+			t.Errorf("%s with -d %s: %v, %v", tree, n.device, one, err)
+		}
+		n.device = "nosuch"
+		if none, err := n.allPorts(t.Context()); len(none) != 0 || cli.ExitCode(err) != cli.ExitNotFound {
+			t.Errorf("%s with -d nosuch: %v, %v, want exit code 3", tree, none, err)
+		}
+	}
+	if checked != 2 {
+		t.Errorf("%d trees checked, want 2 of %v", checked, names)
+	}
+}
+
+// TestIsDevice tells devices from peers.
+func TestIsDevice(t *testing.T) {
+	n := &node{snap: inventory.Snapshot{Devices: []inventory.Device{{Name: "mlx5_0"}}}}
+	for name, want := range map[string]bool{
+		"mlx5_0": true, "mlx5_0:2": true, "mlx5_1": false, "roce@eth0": true, "roce@::1": true, "node1": false,
+		"192.0.2.1": false, "2001:db8::1": false, "mlx5_0:x": false,
+	} {
+		if got := n.isDevice(name); got != want {
+			t.Errorf("isDevice(%s) = %t, want %t", name, got, want)
+		}
+	}
+	for name, want := range map[string]int{"mlx5_0:2": 2, "mlx5_0": 0, "roce@::1": 0, "roce@127.0.0.1": 0, "a:0": 0} {
+		if _, got := split(name); got != want {
+			t.Errorf("split(%s) = %d, want %d", name, got, want)
+		}
+	}
+}
+
+// TestSavedName makes a file name of any host name.
+func TestSavedName(t *testing.T) {
+	if got := fileName("gpu-00.lab/../x y"); got != "gpu-00.lab_.._x_y" || got != filepath.Base(got) {
+		t.Errorf("fileName = %q", got)
+	}
+}
