@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -114,6 +116,47 @@ func TestLocalWithItself(t *testing.T) {
 
 func TestLocalTwoPorts(t *testing.T) {
 	checkGood(t, Local(t.Context(), enginePort("roce@127.0.61.2"), enginePort("roce@127.0.61.3"), quick("node")), 1)
+}
+
+// TestTCPNotAllowed checks that the end that allows a measurement over TCP reports that the other
+// one doesn't.
+func TestTCPNotAllowed(t *testing.T) {
+	a, b := enginePort("roce@127.0.61.21"), enginePort("roce@127.0.61.22")
+	client, listener := pairUp(t, []Port{a}, []Port{b}, false, func(c, _ *Config) { c.AllowTCP = true })
+	want := []string{"the measurement over TCP, which node2 doesn't allow"}
+	if !slices.Equal(client.Skipped, want) || client.TCP != nil || len(listener.Skipped) != 0 || listener.TCP != nil {
+		t.Errorf("skipped %q and %q, want %q at the client only", client.Skipped, listener.Skipped, want)
+	}
+}
+
+// TestTCPInsisted checks that a client can't make a listener measure over TCP that doesn't allow it.
+func TestTCPInsisted(t *testing.T) {
+	l, port := listen(t)
+	done := make(chan Report)
+	go func() {
+		r, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.61.24")}, false, quick("node2"))
+		if err != nil {
+			t.Error(err)
+		}
+		done <- r
+	}()
+	conn, err := bench.Dial(t.Context(), "127.0.0.1", port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, m := range []Message{
+		{Kind: KindHello, Hello: &Hello{Protocol: Protocol, Version: Version, AllowTCP: true}}, {Kind: KindTCP},
+	} {
+		if _, err := conn.Write([]byte(toJSON(t, m) + "\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := <-done
+	if r.TCP != nil || len(r.Attempts) != 1 || r.Attempts[0].Failure == nil ||
+		!strings.Contains(r.Attempts[0].Failure.Cause, "doesn't allow") {
+		t.Errorf("report %+v, want a failure", r)
+	}
 }
 
 func TestPeer(t *testing.T) {

@@ -64,6 +64,9 @@ func (e *end) hello(ctx context.Context) error {
 	}
 	e.peer = m.Hello
 	e.report.Peer = &m.Hello.Node
+	if e.cfg.AllowTCP && !e.peer.AllowTCP {
+		e.report.Skipped = append(e.report.Skipped, "the measurement over TCP, which "+e.peer.Node.Host+" doesn't allow")
+	}
 	return nil
 }
 
@@ -215,6 +218,9 @@ func (e *end) answer(ctx context.Context, m Message) error {
 		}
 		return nil
 	case KindTCP:
+		if !e.cfg.AllowTCP {
+			return errNotAllowed
+		}
 		return e.overTCP(ctx)
 	}
 	p := e.offered(ctx, m.Attempt.ListenerPort)

@@ -52,7 +52,7 @@ type Report struct {
 	Peer *Node `json:"peer,omitempty"`
 	// Attempts has one entry for each pair of ports, in the order in which they were tried.
 	Attempts []Attempt `json:"attempts"`
-	// Skipped are ports that were not tried, with the reason.
+	// Skipped are ports that were not tried, and what else was left out, with the reason.
 	Skipped []string `json:"skipped,omitempty"`
 	// TCP is the measurement over TCP, if both ends allow it.
 	TCP *TCPResult `json:"tcp,omitempty"`

@@ -80,7 +80,10 @@ func (c Config) Validate() error {
 // ErrNothing is the error of a run in which no ports were tried.
 var ErrNothing = errors.New("no ports to connect")
 
-var errVersion = errors.New("incompatible version of the exchange")
+var (
+	errVersion    = errors.New("incompatible version of the exchange")
+	errNotAllowed = errors.New("the peer measures over TCP, which this end doesn't allow")
+)
 
 // KernelRoute asks the kernel for a route from an address of this machine to another one: it
 // connects a UDP socket, which sends nothing.
