@@ -129,7 +129,7 @@ func TestTCPNotAllowed(t *testing.T) {
 	}
 }
 
-// TestTCPInsisted checks that a client can't make a listener measure over TCP that doesn't allow it.
+// TestTCPInsisted checks that a client can't make a listener measure over TCP against its will.
 func TestTCPInsisted(t *testing.T) {
 	l, port := listen(t)
 	done := make(chan Report)

@@ -65,7 +65,8 @@ func (e *end) hello(ctx context.Context) error {
 	e.peer = m.Hello
 	e.report.Peer = &m.Hello.Node
 	if e.cfg.AllowTCP && !e.peer.AllowTCP {
-		e.report.Skipped = append(e.report.Skipped, "the measurement over TCP, which "+e.peer.Node.Host+" doesn't allow")
+		text := "the measurement over TCP, which " + e.peer.Node.Host + " doesn't allow"
+		e.report.Skipped = append(e.report.Skipped, text)
 	}
 	return nil
 }

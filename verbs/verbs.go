@@ -101,9 +101,10 @@ func Devices(ctx context.Context, providers ...provider.Provider) ([]DeviceInfo,
 
 // Open opens a device by name with the first provider that has a device of that name
 // (C twin: ibv_open_device). If no provider has one, the error matches [fs.ErrNotExist] and
-// includes the error of each provider.
+// includes the errors of the providers whose devices have names of this form, or of all if there
+// are none.
 func Open(ctx context.Context, name string, providers ...provider.Provider) (*Device, error) {
-	errs := []error{}
+	var errs, foreign []error
 	for _, p := range providers {
 		d, err := p.Open(ctx, name)
 		if err == nil {
@@ -112,10 +113,17 @@ func Open(ctx context.Context, name string, providers ...provider.Provider) (*De
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("open device %s: %w", name, err)
 		}
-		errs = append(errs, err)
+		if _, other := errors.AsType[*provider.NameError](err); other {
+			foreign = append(foreign, err)
+		} else {
+			errs = append(errs, err)
+		}
 	}
-	if len(errs) == 0 {
+	switch {
+	case len(providers) == 0:
 		errs = append(errs, fmt.Errorf("no providers: %w", fs.ErrNotExist))
+	case len(errs) == 0:
+		errs = foreign
 	}
 	return nil, fmt.Errorf("open device %s: %w", name, errors.Join(errs...))
 }

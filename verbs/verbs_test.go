@@ -130,8 +130,9 @@ func TestWrite(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	tests := []struct{ name, want string }{
-		{"mlx5_0", ": not of the form roce@ADDRESS"},
-		{"mlx5_0", "mlx5_0: "}, // of package ibverbs: what is missing depends on the machine
+		{"eth0/1", "\"eth0/1\": not of the form roce@ADDRESS"},
+		{"eth0/1", "\"eth0/1\": not of the form mlx5_0"},
+		{"mlx5_0", "mlx5_0: "}, // what is missing depends on the machine
 		{"roce@203.0.113.77", "no such address of this machine"},
 		{"roce@nosuchdev", "no such network device"},
 	}
@@ -139,6 +140,9 @@ func TestOpenErrors(t *testing.T) {
 		_, err := verbs.Open(t.Context(), tt.name, builtin.All()...)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Open(%s) = %v, want %q", tt.name, err, tt.want)
+		}
+		if err != nil && !strings.Contains(tt.want, "form") && strings.Contains(err.Error(), "form") {
+			t.Errorf("Open(%s) = %v: names a provider whose devices have other names", tt.name, err)
 		}
 	}
 	a := newEnd(t, "roce@127.0.11.3", 1)

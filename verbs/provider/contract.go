@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -36,9 +38,23 @@ type Provider interface {
 	// ibv_get_device_list). Opening one may still fail, for example without a permission.
 	Devices(ctx context.Context) ([]DeviceInfo, error)
 	// Open opens a device by its name, whose form the provider defines. The error matches
-	// fs.ErrNotExist if the name doesn't have this form or there is no such device.
+	// fs.ErrNotExist if there is no such device, and is a [*NameError] if the name doesn't have
+	// this form.
 	Open(ctx context.Context, name string) (Device, error)
 }
+
+// NameError is the error of [Provider.Open] for a name that no device of the provider can have. It
+// matches fs.ErrNotExist.
+type NameError struct {
+	Name string
+	Form string // of the provider's names: "roce@ADDRESS"
+}
+
+// Error returns "NAME: not of the form FORM".
+func (e *NameError) Error() string { return fmt.Sprintf("%q: not of the form %s", e.Name, e.Form) }
+
+// Is reports whether target is fs.ErrNotExist.
+func (e *NameError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // DeviceInfo describes a device that a provider may open (C twin: struct ibv_device).
 type DeviceInfo struct {

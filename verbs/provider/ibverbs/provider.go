@@ -63,7 +63,7 @@ func (p Provider) list(ctx context.Context) (*Library, *DeviceList, error) {
 // with a remedy.
 func (p Provider) Open(ctx context.Context, name string) (provider.Device, error) {
 	if name == "" || strings.ContainsAny(name, "@/") {
-		return nil, noDeviceError(fmt.Sprintf("%q: not the name of an RDMA device", name))
+		return nil, &provider.NameError{Name: name, Form: "mlx5_0"}
 	}
 	l, list, err := p.list(ctx)
 	if err != nil {

@@ -39,7 +39,7 @@ func (Provider) Name() string { return "roce" }
 func (p Provider) Open(_ context.Context, name string) (provider.Device, error) {
 	where, ok := strings.CutPrefix(name, Prefix)
 	if !ok {
-		return nil, noDeviceError(name + ": not of the form " + Prefix + "ADDRESS or " + Prefix + "NETDEV")
+		return nil, &provider.NameError{Name: name, Form: Prefix + "ADDRESS or " + Prefix + "NETDEV"}
 	}
 	list, err := netdevs()
 	if err != nil {
