@@ -76,7 +76,7 @@ func TestQueries(t *testing.T) {
 	port, err := device.Port(t.Context(), 1)
 	want := verbs.PortAttributes{
 		State: verbs.PortStateActive, MaxMTU: ib.MTU4096, ActiveMTU: ib.MTU4096, MaxMessageSize: 1 << 31,
-		GIDTableLength: 1, LinkLayer: verbs.LinkLayerEthernet,
+		GIDTableLength: 1, PKeyTableLength: 1, LinkLayer: verbs.LinkLayerEthernet,
 	}
 	if port != want || err != nil {
 		t.Errorf("Port(1) = %+v, %v, want %+v", port, err, want)

@@ -252,6 +252,13 @@ func TestShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The stand-in grants one more than asked for, as only a query shows.
+	if err := srq.SetLimit(102); err == nil {
+		t.Error("SetLimit(102) of 101 requests: no error")
+	}
+	if err := srq.SetLimit(101); err != nil {
+		t.Error(err)
+	}
 	qp := s.newPair(t, provider.QPConfig{SRQ: srq, SendCQ: cq, RecvCQ: cq})
 	if _, err := qp.PostReceive(make([]provider.ReceiveRequest, 1)); err == nil {
 		t.Error("PostReceive to a queue pair with a shared queue: no error")

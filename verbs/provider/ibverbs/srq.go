@@ -52,8 +52,14 @@ func (pd *domain) CreateSRQ(cfg provider.SRQConfig) (provider.SharedReceiveQueue
 	return q, nil
 }
 
-// prepare allocates the memory of requests, registers the work queue and sets the limit.
+// prepare asks for the capacity, allocates the memory of requests, registers the work queue and
+// sets the limit.
 func (q *sharedQueue) prepare(limit int) (err error) {
+	var granted cSRQAttr // ibv_create_srq need not report it: rxe of Linux 6.1 doesn't
+	if err := q.query(&granted); err != nil {
+		return err
+	}
+	q.capacity.MaxWR = max(q.capacity.MaxWR, granted.MaxWR)
 	n := min(int(q.capacity.MaxWR), maxPost)
 	segments := int(q.capacity.MaxSGE)
 	if q.pool.id, err = q.pd.d.queues.add(&q.pool); err != nil {
@@ -142,13 +148,21 @@ func (q *sharedQueue) Query() (provider.SRQConfig, error) {
 		return provider.SRQConfig{}, fmt.Errorf("query %s: %w", q.what, provider.ErrClosed)
 	}
 	attr := new(cSRQAttr)
-	ret, errno := callWith(q.pd.d.calls.querySRQ, q.addr, attr, 0)
-	if errno = errnoOf(ret, errno); errno != 0 {
-		return provider.SRQConfig{}, q.pd.d.failed("query "+q.what, errno, 0)
+	if err := q.query(attr); err != nil {
+		return provider.SRQConfig{}, err
 	}
 	return provider.SRQConfig{
 		MaxWR: int(attr.MaxWR), MaxSegments: int(attr.MaxSGE), Limit: int(attr.SRQLimit), ID: q.id,
 	}, nil
+}
+
+// query asks the device for the attributes.
+func (q *sharedQueue) query(attr *cSRQAttr) error {
+	ret, errno := callWith(q.pd.d.calls.querySRQ, q.addr, attr, 0)
+	if errno = errnoOf(ret, errno); errno != 0 {
+		return q.pd.d.failed("query "+q.what, errno, 0)
+	}
+	return nil
 }
 
 // Close implements [provider.SharedReceiveQueue].

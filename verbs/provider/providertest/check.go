@@ -20,6 +20,7 @@ type check struct {
 	pair    Pair
 	options *Options
 	short   bool
+	wait    time.Duration // how long to wait for something that is to happen soon
 	done    chan struct{}
 
 	mu       sync.Mutex
@@ -31,7 +32,7 @@ func newCheck(pair Pair, options *Options, short bool) *check {
 	for _, e := range []*Endpoint{&pair.A, &pair.B} {
 		e.Port = max(1, e.Port)
 	}
-	return &check{pair: pair, options: options, short: short, done: make(chan struct{})}
+	return &check{pair: pair, options: options, short: short, wait: options.Limit / 6, done: make(chan struct{})}
 }
 
 // execute runs a rule, closes its objects and devices, and returns the failures.
@@ -117,7 +118,7 @@ func (c *check) closeLater(what string, o closer) {
 
 // patience returns a context for something that is to happen soon: it ends before the rule does.
 func (c *check) patience() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), c.options.Limit/6)
+	return context.WithTimeout(context.Background(), c.wait)
 }
 
 // quiet waits for as long as it takes to see that nothing happens.
@@ -125,7 +126,7 @@ func (c *check) quiet() { time.Sleep(c.options.Quiet) }
 
 // eventually waits until f returns true, and reports whether it did.
 func (c *check) eventually(f func() bool) bool {
-	for end := time.Now().Add(c.options.Limit / 6); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(c.wait); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if f() {
 			return true
 		}

@@ -61,7 +61,8 @@ func checkPort(c *check) {
 		if p.State != provider.PortStateActive {
 			c.errorf("port %d of %s is %v, want ACTIVE", at.Port, at.Device.Name(), p.State)
 		}
-		if p.ActiveMTU.Code() == 0 || p.MaxMTU < p.ActiveMTU || p.MaxMessageSize == 0 || p.GIDTableLength < 1 {
+		if p.ActiveMTU.Code() == 0 || p.MaxMTU < p.ActiveMTU || p.MaxMessageSize == 0 ||
+			p.GIDTableLength < 1 || p.PKeyTableLength < 1 {
 			c.errorf("port %d of %s: %+v", at.Port, at.Device.Name(), p)
 		}
 		count := int(at.Device.Attributes().PhysPortCount)

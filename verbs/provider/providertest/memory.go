@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
@@ -110,8 +111,19 @@ func checkSameMemory(c *check) {
 	}
 }
 
+// samePageOffset returns memory that has the same offset in its page as an address.
+func (c *check) samePageOffset(pd provider.ProtectionDomain, addr uint64, size int) []byte {
+	page := os.Getpagesize()
+	buf := make([]byte, page+size)
+	mr := c.registered(pd, buf, provider.AccessLocalWrite) // to learn its address
+	start := int((addr - mr.Addr()) % uint64(page))
+	return buf[start : start+size]
+}
+
 // checkChosenAddress checks that peers use the address that the program has chosen
-// (ibv_reg_mr_iova), up to the end of the address space, and 0 for memory that is zero-based.
+// (ibv_reg_mr_iova), up to the end of the address space, and 0 for memory that is zero-based. Linux
+// demands that the memory has the same offset in its page as the address (drivers/infiniband/core,
+// ib_uverbs_reg_mr).
 func checkChosenAddress(c *check) {
 	for _, options := range []provider.MemoryOptions{
 		{Access: everything | provider.AccessZeroBased},
@@ -120,8 +132,7 @@ func checkChosenAddress(c *check) {
 		{Access: everything, Address: ^uint64(0) - 63},
 	} {
 		a, b := c.connected(shape{})
-		buf := make([]byte, 64)
-		mr, err := b.pd.RegisterMemory(buf, options)
+		mr, err := b.pd.RegisterMemory(c.samePageOffset(b.pd, options.Address, 64), options)
 		if err != nil {
 			c.errorf("RegisterMemory at %#x: %v", options.Address, err)
 			continue

@@ -61,7 +61,7 @@ func checkPostedLate(c *check, o operation) {
 	for _, tt := range []struct {
 		rnr, timer uint8
 		late       time.Duration
-	}{{7, 12, 40 * time.Millisecond}, {6, 20, 15 * time.Millisecond}} {
+	}{{7, 12, 40 * time.Millisecond}, {6, 26, 15 * time.Millisecond}} {
 		a, b := c.ends(shape{})
 		l := c.link()
 		l.rnr, l.rnrTimer = tt.rnr, tt.timer

@@ -141,7 +141,7 @@ func (e *Engine) Port(_ context.Context, number int) (provider.PortAttributes, e
 	}
 	return provider.PortAttributes{
 		State: state, MaxMTU: e.mtu, ActiveMTU: e.mtu, MaxMessageSize: maxMessage, GIDTableLength: 1,
-		LinkLayer: provider.LinkLayerEthernet,
+		PKeyTableLength: 1, LinkLayer: provider.LinkLayerEthernet,
 	}, nil
 }
 

@@ -29,6 +29,7 @@ static struct ibv_send_wr last_wr;
 static struct ibv_sge last_sge;
 static char last_data[256];
 static struct object *last_qp, *last_cq, *last_srq;
+static uint32_t srq_size;
 static int async_pipe[2];
 
 /* fake_fail makes the calls of one kind return an errno: argument kind << 8 | errno. */
@@ -257,6 +258,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 	object_of(pd, PD);
 	MAKE(o, SRQ)
 	last_srq = o;
+	srq_size = a->attr.max_wr;
 	return &o->u.srq;
 }
 
@@ -271,6 +273,7 @@ int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *a)
 {
 	object_of(srq, SRQ);
 	a->srq_limit = last_limit;
+	a->max_wr = srq_size + 1; /* more than asked for, as drivers that round up */
 	return 0;
 }
 
