@@ -266,7 +266,8 @@ func (t *trial) status(ctx context.Context, stage Stage, f *flow) Status {
 	}
 	after, err := t.p.port.count(context.WithoutCancel(ctx), t.p.device)
 	if s.NoCounters = err != nil || after == nil || t.p.before == nil; !s.NoCounters {
-		s.Retries = grown(t.p.before, after)
+		s.Retries = grown(retryCounters(), t.p.before, after, false)
+		s.Arrived = grown(arrivalCounters(), t.p.before, after, true)
 	}
 	return s
 }

@@ -263,6 +263,16 @@ func (t *trial) amend(f *Failure, own, peer Status) *Failure {
 		f.Observed = append(f.Observed, fmt.Sprintf("%d messages have arrived at %s, %d at %s",
 			client.Received, c, listener.Received, l))
 	}
+	for _, end := range []struct {
+		name string
+		s    *Status
+	}{{c, &client}, {l, &listener}} {
+		for _, name := range sortedKeys(end.s.Arrived) {
+			f.Observed = append(f.Observed, fmt.Sprintf("packets that arrived at %s since its device was opened: "+
+				"%d (%s)",
+				end.name, end.s.Arrived[name], name))
+		}
+	}
 	if text := countersText(t.out.Retries); text != "" {
 		f.Observed = append(f.Observed, "counters that grew: "+text)
 	}

@@ -94,6 +94,8 @@ type Status struct {
 	Ping    *bench.LatencyPoint `json:"ping,omitempty"`
 	Write   *WriteResult        `json:"write,omitempty"`
 	Retries map[string]uint64   `json:"retries,omitempty"`
+	// Arrived is the growth of counters of packets that have arrived, of all users of the device.
+	Arrived map[string]uint64 `json:"arrived,omitempty"`
 	// NoCounters: the device has no counters of retries.
 	NoCounters bool `json:"noCounters,omitempty"`
 }

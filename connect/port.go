@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -97,7 +98,11 @@ func retryCounters() []string {
 	}
 }
 
-// count reads the counters of retries; nil if the port has none.
+// arrivalCounters count the packets of RDMA that have arrived: those of rxe and of InfiniBand's
+// PMA.
+func arrivalCounters() []string { return []string{"rcvd_pkts", "port_rcv_packets"} }
+
+// count reads the counters of retries and arrivals; nil if the port has none.
 func (p *Port) count(ctx context.Context, d *verbs.Device) (map[string]uint64, error) {
 	var err error
 	all := d.Counters()
@@ -105,7 +110,7 @@ func (p *Port) count(ctx context.Context, d *verbs.Device) (map[string]uint64, e
 		all, err = p.Counters(ctx)
 	}
 	var out map[string]uint64
-	for _, name := range retryCounters() {
+	for _, name := range slices.Concat(retryCounters(), arrivalCounters()) {
 		if n, ok := all[name]; ok {
 			if out == nil {
 				out = map[string]uint64{}
@@ -116,11 +121,13 @@ func (p *Port) count(ctx context.Context, d *verbs.Device) (map[string]uint64, e
 	return out, err
 }
 
-// grown returns the counters that have grown.
-func grown(before, after map[string]uint64) map[string]uint64 {
+// grown returns the growth of those of the named counters that have grown, and with all also of the
+// others.
+func grown(names []string, before, after map[string]uint64, all bool) map[string]uint64 {
 	out := map[string]uint64{}
-	for name, n := range after {
-		if was, ok := before[name]; ok && n > was {
+	for _, name := range names {
+		was, known := before[name]
+		if n, ok := after[name]; ok && known && (all && n == was || n > was) {
 			out[name] = n - was
 		}
 	}

@@ -96,6 +96,9 @@ func (n *node) portFacts(d *inventory.Device, p *inventory.Port) connect.PortFac
 	}
 	if plan := n.planOf(d.Name, p.Number); plan != nil {
 		f.Offered, f.Reason = plan.Decision == launch.DecisionSelected, plan.Reason
+		if f.Offered && !p.Transport.HasGIDs() { // EFA, eRDMA
+			f.Offered, f.Reason = false, fmt.Sprintf("%s: only InfiniBand and RoCE are tried", p.Transport)
+		}
 	}
 	return f
 }

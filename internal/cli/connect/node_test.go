@@ -37,13 +37,7 @@ func testNode(t *testing.T, tree string) *node {
 // TestAllPorts checks that --all takes the ports that jobs use, ordered by rail, and that the facts
 // say so for each port.
 func TestAllPorts(t *testing.T) {
-	names := testtrees.Names()
-	checked := 0
-	for _, tree := range names {
-		if !strings.Contains(tree, "gpu_switches") && !strings.Contains(tree, "two_ib_fabrics") {
-			continue
-		}
-		checked++
+	for _, tree := range []string{"02_rocev2_8hca", "14_lexical_gid_order", "47_gpu_switches", "58_two_ib_fabrics"} {
 		n := testNode(t, tree)
 		ports, err := n.allPorts(t.Context())
 		if err != nil {
@@ -95,8 +89,30 @@ func TestAllPorts(t *testing.T) {
 			t.Errorf("%s with -d nosuch: %v, %v, want exit code 3", tree, none, err)
 		}
 	}
-	if checked != 2 {
-		t.Errorf("%d trees checked, want 2 of %v", checked, names)
+}
+
+// TestNoPorts checks that devices without connections of type RC and without RDMA are not tried.
+func TestNoPorts(t *testing.T) {
+	for _, tree := range []string{"48_efa", "04_iwarp"} {
+		ports, err := testNode(t, tree).allPorts(t.Context())
+		if len(ports) != 0 || cli.ExitCode(err) != cli.ExitNotFound {
+			t.Errorf("%s: ports %v, %v, want none and exit code 3", tree, ports, err)
+		}
+	}
+}
+
+// TestPreferred checks that a port prefers the GID that rdmactl env derives: its index is not that of
+// the first RoCE v2 entry by name.
+func TestPreferred(t *testing.T) {
+	n := testNode(t, "14_lexical_gid_order")
+	for _, p := range n.plan.Ports {
+		if p.GID == nil {
+			continue
+		}
+		port := n.port(p.Device, p.Port)
+		if port.Preferred == nil || *port.Preferred != p.GID.Index {
+			t.Errorf("%s prefers %v, want index %d", p.Name(), port.Preferred, p.GID.Index)
+		}
 	}
 }
 
