@@ -62,7 +62,10 @@ func (p Provider) list(ctx context.Context) (*Library, *DeviceList, error) {
 // has no RDMA; a missing library or symbol is a *dl.Error, anything else a *recording.QueryError
 // with a remedy.
 func (p Provider) Open(ctx context.Context, name string) (provider.Device, error) {
-	if name == "" || strings.ContainsAny(name, "@/") {
+	if strings.Contains(name, "@") {
+		return nil, fs.ErrNotExist // an engine's: of no interest here
+	}
+	if name == "" || strings.Contains(name, "/") {
 		return nil, noDeviceError(fmt.Sprintf("%q: not the name of an RDMA device", name))
 	}
 	l, list, err := p.list(ctx)
