@@ -47,6 +47,7 @@ type local struct {
 // prepare returns the configuration with its defaults, the port, and the MTU to
 // propose.
 func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, local, ib.MTU, error) {
+	given := cfg.Size
 	cfg, err := cfg.normalized()
 	if err != nil {
 		return cfg, local{}, 0, err
@@ -68,6 +69,9 @@ func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, loc
 		mtu = cfg.MTU
 	}
 	if cfg.QPType == verbs.QPTypeUD {
+		if given > int(mtu) && !cfg.AllSizes {
+			return cfg, port, 0, fmt.Errorf("size %d: a datagram holds at most %d bytes, the MTU", given, mtu)
+		}
 		cfg.fitDatagrams(int(mtu))
 	}
 	return cfg, port, mtu, nil

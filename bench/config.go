@@ -240,7 +240,8 @@ func (c *Config) checkDuration() error {
 	return nil
 }
 
-// fitDatagrams limits the size to what a datagram holds, as perftest does.
+// fitDatagrams limits the default size, and that of AllSizes, to what a datagram holds, as perftest
+// does.
 func (c *Config) fitDatagrams(mtu int) { c.Size = min(c.Size, mtu) }
 
 // capacity returns the limits of each queue pair.

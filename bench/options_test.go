@@ -42,7 +42,7 @@ func TestDatagramSizes(t *testing.T) {
 	for _, cfg := range []bench.Config{
 		{Test: bench.SendLat, QPType: verbs.QPTypeUD, AllSizes: true, Iterations: 5, MTU: 1024},
 		{
-			Test: bench.SendBW, QPType: verbs.QPTypeUD, Size: 64 << 10, Iterations: 5, MTU: 1024, QueuePairs: 3,
+			Test: bench.SendBW, QPType: verbs.QPTypeUD, Iterations: 5, MTU: 1024, QueuePairs: 3,
 			MRPerQP: true,
 		},
 	} {
@@ -61,6 +61,15 @@ func TestDatagramSizes(t *testing.T) {
 		if !slices.Equal(sizes, want) {
 			t.Errorf("%v measures %v bytes, want %v", cfg.Test, sizes, want)
 		}
+	}
+}
+
+// TestDatagramTooLarge rejects a size above the MTU.
+func TestDatagramTooLarge(t *testing.T) {
+	d := open(t, "127.0.1.21")
+	err := bench.Check(t.Context(), d, bench.Config{Test: bench.SendBW, QPType: verbs.QPTypeUD, Size: 2000, MTU: 1024})
+	if err == nil || !strings.Contains(err.Error(), "size 2000: a datagram holds at most 1024 bytes") {
+		t.Errorf("Check = %v", err)
 	}
 }
 
