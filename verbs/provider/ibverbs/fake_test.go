@@ -24,7 +24,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // fake compiles testdata/fake.c into a library that only this test uses.
-func fake(t *testing.T, flags ...string) string {
+func fake(t testing.TB, flags ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "libfake.so.1.2.3")
 	compile(t, append(flags, "-shared", "-fPIC", "-o", file, "testdata/fake.c")...)

@@ -119,7 +119,7 @@ func TestLayout(t *testing.T) {
 
 // compile runs the C compiler. The test fails if the compiler or the header is missing:
 // scripts/deps.sh installs both.
-func compile(t *testing.T, args ...string) {
+func compile(t testing.TB, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "gcc",
 		append([]string{"-Wall", "-Wno-unused-parameter", "-O1"}, args...)...)

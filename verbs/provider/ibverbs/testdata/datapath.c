@@ -212,6 +212,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 	if (a->srq)
 		object_of(a->srq, SRQ);
 	MAKE(o, QP)
+	o->u.qp.context = pd->context;
 	o->u.qp.send_cq = a->send_cq;
 	o->u.qp.recv_cq = a->recv_cq;
 	o->u.qp.qp_num = 0x100 + created;
