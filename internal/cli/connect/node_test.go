@@ -101,8 +101,8 @@ func TestNoPorts(t *testing.T) {
 	}
 }
 
-// TestPreferred checks that a port prefers the GID that rdmactl env derives: its index is not that of
-// the first RoCE v2 entry by name.
+// TestPreferred checks that a port prefers the GID that rdmactl env derives: its index is not that
+// of the first RoCE v2 entry by name.
 func TestPreferred(t *testing.T) {
 	n := testNode(t, "14_lexical_gid_order")
 	for _, p := range n.plan.Ports {
