@@ -41,23 +41,27 @@ func TestVerbs(t *testing.T) {
 }
 
 // TestVerbsPeer exchanges data between rxe, through libibverbs, and the engine at the other end of
-// the link.
+// the link: RC, and then atomics, UC and UD, with requests that must be refused or dropped.
 func TestVerbsPeer(t *testing.T) {
 	g := withProgram(t, verbsPackage, verbsProgram)
 	g.Exclusive(t)
-	ctx, cancel := context.WithTimeout(t.Context(), exchangeTimeout)
-	defer cancel()
-	done := make(chan error, 1)
-	var theirs string
-	go func() {
-		out, err := g.Output(ctx, "timeout 40 "+verbsProgram+" peer rxe0 :18700")
-		theirs = out
-		done <- err
-	}()
-	output(t, g, await("ss -Hltn 'sport = :18700' | grep -q . || ! pgrep -x verbs"))
-	ours, err := g.HostCommand(ctx, buildProgram(t, verbsPackage), "peer", "roce@"+guest.HostAddress,
-		guest.GuestAddress+":18700").CombinedOutput()
-	if theirErr := <-done; err != nil || theirErr != nil {
-		t.Errorf("engine: %v: %s\nrxe: %v: %s", err, ours, theirErr, theirs)
+	for _, name := range []string{"peer", "peer-kinds"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), exchangeTimeout)
+			defer cancel()
+			done := make(chan error, 1)
+			var theirs string
+			go func() {
+				out, err := g.Output(ctx, "timeout 40 "+verbsProgram+" "+name+" rxe0 :18700")
+				theirs = out
+				done <- err
+			}()
+			output(t, g, await("ss -Hltn 'sport = :18700' | grep -q . || ! pgrep -x verbs"))
+			ours, err := g.HostCommand(ctx, buildProgram(t, verbsPackage), name, "roce@"+guest.HostAddress,
+				guest.GuestAddress+":18700").CombinedOutput()
+			if theirErr := <-done; err != nil || theirErr != nil {
+				t.Errorf("engine: %v: %s\nrxe: %v: %s", err, ours, theirErr, theirs)
+			}
+		})
 	}
 }
