@@ -120,10 +120,12 @@ func run(ctx context.Context, p project, args []string, stdout io.Writer) error 
 func (p project) tryAll(
 	ctx context.Context, list []mutant, explained []explanation, jobs int, tried func(*mutant),
 ) error {
-	for _, pkg := range p.packages {
-		if p.pattern == "" {
-			pkg.tests = []string{pkg.dir}
-		}
+	without := p.packages
+	if p.pattern != "" {
+		without = without[:1] // the tests of all packages are the same
+	}
+	for _, pkg := range without {
+		pkg.tests = []string{pkg.dir}
 		if m := (mutant{pkg: pkg}); p.try(ctx, &m) != nil || m.outcome != survived {
 			return fmt.Errorf("tests of %s fail without a mutant: %s %s", pkg.dir, m.outcome, m.by)
 		}

@@ -136,8 +136,13 @@ func (p project) dies(ctx context.Context, m *mutant, most time.Duration, folder
 		return false
 	}
 	m.outcome, m.by = killed, err.Error()
-	if found := failure.FindSubmatch(out); found != nil {
-		m.by = string(bytes.Join(found[1:], nil))
+	if found := failure.FindAllSubmatch(out, -1); found != nil {
+		m.by = string(bytes.Join(found[0][1:], nil))
+		for _, f := range found { // the first subtest instead of its test
+			if sub := string(f[1]); strings.HasPrefix(sub, m.by+"/") {
+				m.by = sub
+			}
+		}
 	}
 	return true
 }
