@@ -136,6 +136,11 @@ cross: ## build for the other platforms, vet one of each system, and run the arm
 	done
 	@scripts/check-arm64.sh
 
+.PHONY: test-arm64
+test-arm64: ## run the tests of the packages that call C libraries for arm64 under qemu-user (CC_ARM64=COMPILER)
+	@scripts/deps.sh cross
+	@scripts/test-arm64.sh
+
 .PHONY: fmt
 fmt: ## format all Go files
 	$(TOOL) gofumpt -w .

@@ -208,3 +208,23 @@ func TestNamed(t *testing.T) {
 		t.Errorf("%d named mutants, %v", len(named), err)
 	}
 }
+
+// TestWithTests checks that the conformance suite alone is run for the mutants of each package.
+func TestWithTests(t *testing.T) {
+	all := module()
+	p, err := all.withTests("conformance")
+	if err != nil || p.pattern != "^TestConformance$" || p.slow != nil {
+		t.Errorf("withTests(conformance) = %+v, %v", p, err)
+	}
+	for i, pkg := range p.packages {
+		if !slices.Equal(pkg.tests, []string{"verbs/provider/roce"}) || pkg.dir != all.packages[i].dir {
+			t.Errorf("tests of %s: %v", pkg.dir, pkg.tests)
+		}
+	}
+	if len(all.packages[1].tests) != 2 {
+		t.Errorf("withTests changed its receiver: %+v", all.packages)
+	}
+	if _, err := all.withTests("some"); err == nil {
+		t.Error("withTests(some): no error")
+	}
+}

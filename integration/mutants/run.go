@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,6 +22,24 @@ type project struct {
 	packages []testedPackage
 	slow     map[string]string // slow tests by folder: a pattern; -test.short makes them quick
 	isolate  bool              // run tests in their own network namespace
+	pattern  string            // the only tests to run; "" is all
+}
+
+// withTests returns the project with a choice of tests: all, or the conformance suite of providers,
+// which runs on the engine only.
+func (p project) withTests(choice string) (project, error) {
+	switch choice {
+	case "all":
+		return p, nil
+	case "conformance":
+		p.pattern, p.slow = "^TestConformance$", nil
+		p.packages = slices.Clone(p.packages)
+		for i := range p.packages {
+			p.packages[i].tests = []string{p.packages[0].dir}
+		}
+		return p, nil
+	}
+	return p, fmt.Errorf("tests %q: want all or conformance", choice)
 }
 
 // testedPackage is a package and the folders with the tests that a change of it concerns.
@@ -64,7 +83,11 @@ func (p project) try(ctx context.Context, m *mutant) error {
 			m.outcome, m.by = notBuilt, strings.Join(strings.Fields(string(out)), " ")
 			return context.Cause(ctx)
 		}
-		if p.dies(ctx, m, quickLimit, folder, binary[folder], "-test.short") {
+		most, command := quickLimit, []string{binary[folder], "-test.short"}
+		if p.pattern != "" {
+			most, command = slowLimit, append(command, "-test.run", p.pattern)
+		}
+		if p.dies(ctx, m, most, folder, command...) {
 			return context.Cause(ctx)
 		}
 	}
@@ -113,8 +136,13 @@ func (p project) dies(ctx context.Context, m *mutant, most time.Duration, folder
 		return false
 	}
 	m.outcome, m.by = killed, err.Error()
-	if found := failure.FindSubmatch(out); found != nil {
-		m.by = string(bytes.Join(found[1:], nil))
+	if found := failure.FindAllSubmatch(out, -1); found != nil {
+		m.by = string(bytes.Join(found[0][1:], nil))
+		for _, f := range found { // the first subtest instead of its test
+			if sub := string(f[1]); strings.HasPrefix(sub, m.by+"/") {
+				m.by = sub
+			}
+		}
 	}
 	return true
 }

@@ -17,6 +17,7 @@ func completionRules() []rule {
 		{"error-fields", provider.CapRC, checkErrorFields},
 		{"failure-in-the-middle", provider.CapRC, checkFailureInTheMiddle},
 		{"overrun", provider.CapRC, checkOverrun},
+		{"receive-overrun", provider.CapRC, checkReceiveOverrun},
 		{"deep-enough", provider.CapRC, checkDeepEnough},
 		{"shared-queue", provider.CapRC, checkSharedQueue},
 		{"timestamps", provider.CapRC | provider.CapTimestamps, checkTimestamps},
@@ -210,6 +211,21 @@ func checkOverrun(c *check) {
 			c.errorf("completion %d is of request %d", i, got[i].ID)
 		}
 	}
+}
+
+// checkReceiveOverrun checks that a queue pair fails when the completion of a message that it has
+// received finds no room (section 11.6.3.3, CQ error; IBV_EVENT_CQ_ERR).
+func checkReceiveOverrun(c *check) {
+	a, b := c.connected(shape{receives: provider.CQConfig{Depth: 1}})
+	n := uint64(b.receives.Depth())
+	for id := range n + 1 {
+		b.postReceive(b.room(id, 0, 8))
+		a.post(a.request(id, provider.SendOpSend, 8, b))
+		if id < n { // the peer may wait for the acknowledgement of the last one for ever
+			c.expect("message that there is room for", a.sent(1), done{id, provider.WCSuccess})
+		}
+	}
+	b.waitFailed("the queue pair whose receive completion was lost")
 }
 
 // checkDeepEnough checks that a queue as deep as its work queues never overruns, although nothing

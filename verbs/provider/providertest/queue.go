@@ -14,6 +14,7 @@ func queueRules() []rule {
 		{"receive-full", provider.CapRC, checkReceiveFull},
 		{"slots-by-polling", provider.CapRC, checkSlotsByPolling},
 		{"slots-of-unsignaled", provider.CapRC, checkSlotsOfUnsignaled},
+		{"places-reused", provider.CapRC, checkPlacesReused},
 		{"full-in-err", provider.CapRC, checkFullInError},
 		{"bad-request-in-list", provider.CapRC, checkBadInList},
 		{"bad-receive-in-list", provider.CapRC, checkBadReceiveInList},
@@ -119,6 +120,27 @@ func checkSlotsOfUnsignaled(c *check) {
 			}
 		}
 		c.expect("the last one", a.sent(1), success(uint64(depth)-1, uint64(depth)-1)...)
+	}
+}
+
+// checkPlacesReused checks that a request uses its own memory, and not that of the request that had
+// its place in the queue before.
+func checkPlacesReused(c *check) {
+	a, b := c.connected(narrow)
+	depth := a.qp.Capacity()
+	fill(a.mr.Bytes(), 3)
+	for i := range 2*max(depth.MaxSendWR, depth.MaxRecvWR) + 2 {
+		from, to := 8*(i%100), 8*(i*7%100)
+		clear(b.memory(b.mr))
+		b.postReceive(b.room(uint64(i), to, 8))
+		wr := a.request(uint64(i), provider.SendOpSend, 8, b)
+		wr.Segments = a.part(from, 8)
+		a.post(wr)
+		c.expect("send", a.sent(1), done{uint64(i), provider.WCSuccess})
+		c.expect("receive", b.received(1), done{uint64(i), provider.WCSuccess})
+		if !bytes.Equal(b.memory(b.mr)[to:to+8], a.mr.Bytes()[from:from+8]) {
+			c.fatalf("message %d from offset %d isn't at %d", i, from, to)
+		}
 	}
 }
 

@@ -125,11 +125,12 @@ func checkSRQLimitValues(c *check) {
 	s := c.srq(e.pd, provider.SRQConfig{MaxWR: 8})
 	granted, err := s.Query()
 	c.must(err)
-	c.must(s.SetLimit(granted.MaxWR - 1))
-	if got, err := s.Query(); err != nil || got.Limit != granted.MaxWR-1 {
-		c.errorf("limit %d, %v, want %d", got.Limit, err, granted.MaxWR-1)
+	for _, n := range []int{granted.MaxWR, 1, 0} {
+		c.must(s.SetLimit(n))
+		if got, err := s.Query(); err != nil || got.Limit != n {
+			c.errorf("limit %d, %v, want %d", got.Limit, err, n)
+		}
 	}
-	c.must(s.SetLimit(0))
 	for _, bad := range []int{-1, granted.MaxWR + 1} {
 		c.wantError(fmt.Sprintf("SetLimit(%d) of %d requests", bad, granted.MaxWR), s.SetLimit(bad), nil)
 	}

@@ -20,13 +20,8 @@ func ud(ctx context.Context) error {
 		return err
 	}
 	for _, e := range []*end{a, b} {
-		attr := verbs.QPAttributes{Port: 1, QKey: qkey, SendPSN: 9}
-		for _, to := range []verbs.QPState{verbs.QPStateInit, verbs.QPStateRTR, verbs.QPStateRTS} {
-			attr.State = to
-			attr.Mask, _, _ = provider.TransitionAttributes(verbs.QPTypeUD, to-1, to)
-			if err := e.qp.Modify(attr); err != nil {
-				return err
-			}
+		if err := start(e.qp); err != nil {
+			return err
 		}
 	}
 	ah, err := a.pd.CreateAddressHandle(1, verbs.Path{DGID: b.gid.GID, SGIDIndex: a.gid.Index, HopLimit: 64})

@@ -21,9 +21,13 @@ func main() {
 		"events": events, "drain": drain,
 	}
 	names := os.Args[1:]
-	if len(names) == 3 && names[0] == "peer" {
+	if len(names) == 3 {
 		device, address := names[1], names[2]
 		cases["peer"] = func(ctx context.Context) error { return peer(ctx, device, address) }
+		cases["peer-kinds"] = func(ctx context.Context) error { return peerKinds(ctx, device, address) }
+		for _, program := range []string{"rc", "uc", "ud", "srq"} {
+			cases["pingpong-"+program] = func(ctx context.Context) error { return pingpong(ctx, program, device, address) }
+		}
 		names = names[:1]
 	}
 	failed := false

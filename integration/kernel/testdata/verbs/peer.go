@@ -36,7 +36,8 @@ func peer(ctx context.Context, name, address string) error {
 		return err
 	}
 	defer conn.Close()
-	other, step, err := introduce(conn, e)
+	t := newTalk(conn)
+	other, err := introduce(t, e)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func peer(ctx context.Context, name, address string) error {
 		if err != nil {
 			return fmt.Errorf("round %d, active %v: %w", round, active, err)
 		}
-		if err := step(); err != nil {
+		if err := t.step(); err != nil {
 			return err
 		}
 	}
@@ -70,30 +71,45 @@ func meet(ctx context.Context, address string) (net.Conn, error) {
 	return l.Accept()
 }
 
-// introduce connects the queue pair with the peer's. step waits until the peer calls step too.
-func introduce(conn net.Conn, e *end) (other introduction, step func() error, err error) {
-	encoder, decoder := json.NewEncoder(conn), json.NewDecoder(conn)
-	if err := encoder.Encode(introduction{
-		verbs.Remote{QPN: e.qp.QPN(), PSN: 7, GID: e.gid.GID}, e.mr.Addr(), e.mr.RKey(),
-	}); err != nil {
-		return other, nil, err
+// talk is the connection over which the ends agree.
+type talk struct {
+	encoder *json.Encoder
+	decoder *json.Decoder
+}
+
+func newTalk(conn net.Conn) talk { return talk{json.NewEncoder(conn), json.NewDecoder(conn)} }
+
+// swap sends the peer what it needs to know of e, and returns what it sends. Peers may access mr.
+func (t talk) swap(e *end, mr *verbs.MemoryRegion) (other introduction, err error) {
+	err = t.encoder.Encode(introduction{
+		verbs.Remote{QPN: e.qp.QPN(), PSN: 7, GID: e.gid.GID}, mr.Addr(), mr.RKey(),
+	})
+	if err != nil {
+		return other, err
 	}
-	if err := decoder.Decode(&other); err != nil {
-		return other, nil, err
+	return other, t.decoder.Decode(&other)
+}
+
+// step waits until the peer calls step, too.
+func (t talk) step() error {
+	var ready bool
+	return errors.Join(t.encoder.Encode(true), t.decoder.Decode(&ready))
+}
+
+// introduce connects the queue pair with the peer's, and posts a receive request.
+func introduce(t talk, e *end) (other introduction, err error) {
+	if other, err = t.swap(e, e.mr); err != nil {
+		return other, err
 	}
 	if err := e.qp.Connect(verbs.ConnectConfig{
 		Remote: other.Remote, PSN: 7, Access: verbs.AccessRemoteWrite | verbs.AccessRemoteRead, SGIDIndex: e.gid.Index,
 	}); err != nil {
-		return other, nil, err
-	}
-	step = func() error {
-		var ready bool
-		return errors.Join(encoder.Encode(true), decoder.Decode(&ready))
+		return other, err
 	}
 	if _, err := e.qp.PostReceive(receive(e, 0, 1, messageSize)...); err != nil {
-		return other, nil, err
+		return other, err
 	}
-	return other, step, step()
+	return other, t.step()
 }
 
 // drive sends to the peer, writes to it and reads back.
