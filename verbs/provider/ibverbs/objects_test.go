@@ -248,6 +248,10 @@ func TestEvents(t *testing.T) {
 func TestShared(t *testing.T) {
 	s := openStandIn(t, "good0")
 	cq := s.newQueue(t, provider.CQConfig{}) // the last one gets the stand-in's completions
+	if _, err := s.pd.CreateSRQ(provider.SRQConfig{MaxWR: 13}); err == nil ||
+		!strings.Contains(err.Error(), "the driver has granted no requests") {
+		t.Errorf("CreateSRQ of a driver that grants nothing = %v", err)
+	}
 	srq, err := s.pd.CreateSRQ(provider.SRQConfig{MaxWR: 100})
 	if err != nil {
 		t.Fatal(err)

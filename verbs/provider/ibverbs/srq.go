@@ -60,6 +60,9 @@ func (q *sharedQueue) prepare(limit int) (err error) {
 		return err
 	}
 	q.capacity.MaxWR = max(q.capacity.MaxWR, granted.MaxWR)
+	if q.capacity.MaxWR == 0 {
+		return errors.New("the driver has granted no requests")
+	}
 	n := min(int(q.capacity.MaxWR), maxPost)
 	segments := int(q.capacity.MaxSGE)
 	if q.pool.id, err = q.pd.d.queues.add(&q.pool); err != nil {

@@ -259,6 +259,8 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 	object_of(pd, PD);
 	MAKE(o, SRQ)
 	last_srq = o;
+	if (a->attr.max_wr == 13) /* nothing is granted */
+		a->attr.max_wr = 0;
 	srq_size = a->attr.max_wr;
 	return &o->u.srq;
 }
@@ -274,7 +276,7 @@ int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *a)
 {
 	object_of(srq, SRQ);
 	a->srq_limit = last_limit;
-	a->max_wr = srq_size + 1; /* more than asked for, as drivers that round up */
+	a->max_wr = srq_size ? srq_size + 1 : 0; /* more than asked for, as drivers that round up */
 	return 0;
 }
 
