@@ -45,16 +45,21 @@ func (pd *domain) CreateSRQ(cfg provider.SRQConfig) (provider.SharedReceiveQueue
 		return nil, err
 	}
 	q.capacity = init.Attr
-	if err := q.prepare(cfg.Limit); err != nil {
+	if err := q.prepare(); err != nil {
 		q.closed.Store(true)
 		return nil, errors.Join(fmt.Errorf("%s on %s: %w", op, d.name, err), q.destroy())
+	}
+	if cfg.Limit != 0 {
+		if err := q.setLimit(cfg.Limit); err != nil {
+			return nil, errors.Join(err, q.Close())
+		}
 	}
 	return q, nil
 }
 
-// prepare asks for the capacity, allocates the memory of requests, registers the work queue and
-// sets the limit.
-func (q *sharedQueue) prepare(limit int) (err error) {
+// prepare asks for the capacity, allocates the memory of requests and registers the work queue. A
+// failure leaves neither.
+func (q *sharedQueue) prepare() (err error) {
 	var granted cSRQAttr // ibv_create_srq need not report it: rxe of Linux 6.1 doesn't
 	if err := q.query(&granted); err != nil {
 		return err
@@ -65,18 +70,15 @@ func (q *sharedQueue) prepare(limit int) (err error) {
 	}
 	n := min(int(q.capacity.MaxWR), maxPost)
 	segments := int(q.capacity.MaxSGE)
-	if q.pool.id, err = q.pd.d.queues.add(&q.pool); err != nil {
-		return err
-	}
 	q.arena, err = newArena(room[cRecvWR](n) + room[cSGE](n*segments) + room[uintptr](1))
 	if err != nil {
 		return err
 	}
 	q.init(q.arena, n, segments)
-	if limit != 0 {
-		return q.setLimit(limit)
+	if q.pool.id, err = q.pd.d.queues.add(&q.pool); err != nil {
+		q.arena.free()
 	}
-	return nil
+	return err
 }
 
 // PostReceive implements [provider.SharedReceiveQueue].
@@ -176,14 +178,15 @@ func (q *sharedQueue) Close() error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.destroy()
-}
-
-func (q *sharedQueue) destroy() error {
-	if err := q.pd.d.destroy(&q.object, q, q.pd.d.calls.destroySRQ, &q.pd.object); err != nil {
+	if err := q.destroy(); err != nil {
 		return err
 	}
 	q.pd.d.queues.remove(q.pool.id)
 	q.arena.free()
 	return nil
+}
+
+// destroy destroys the device's queue.
+func (q *sharedQueue) destroy() error {
+	return q.pd.d.destroy(&q.object, q, q.pd.d.calls.destroySRQ, &q.pd.object)
 }
