@@ -28,7 +28,7 @@ type flow struct {
 func (r *rig) newFlow(size int, limit uint64) *flow {
 	f := &flow{
 		r: r, size: size, limit: limit, sent: make([]uint64, r.cfg.QueuePairs), done: make([]uint64, r.cfg.QueuePairs),
-		clock: r.cfg.clock(), wrs: make([]verbs.SendRequest, r.cfg.PostList),
+		clock: r.clock(), wrs: make([]verbs.SendRequest, r.cfg.PostList),
 		segs: make([]verbs.Segment, r.cfg.PostList),
 	}
 	if n := limit * uint64(r.cfg.QueuePairs); !r.cfg.NoPeak && n <= maxPeakPoints {
@@ -118,13 +118,11 @@ func (f *flow) request(i, k int) {
 	r := f.r
 	n := f.sent[i] + uint64(k)
 	at := r.walk(n, f.size)
-	f.segs[k] = r.mr.Segment(r.source(i)+at, f.size)
+	f.segs[k] = r.region(i).Segment(r.source(i)+at, f.size)
 	wr := verbs.SendRequest{ID: uint64(i)<<idShift | (n + 1), Op: r.cfg.Test.Op(), Segments: f.segs[k : k+1]}
-	if wr.Op != verbs.SendOpSend {
-		wr.RemoteAddr, wr.RKey = r.peers[i].VAddr+uint64(at), r.peers[i].RKey
-	}
+	r.direct(i, at, &wr)
 	if (n+1)%uint64(r.cfg.CQModeration) == 0 || n+1 == f.limit {
-		wr.Flags = verbs.SendSignaled
+		wr.Flags |= verbs.SendSignaled
 	}
 	f.wrs[k] = wr
 }
@@ -158,7 +156,7 @@ func (r *run) take(ctx context.Context, size int) (BandwidthPoint, error) {
 			return BandwidthPoint{}, err
 		}
 		if clock == nil {
-			clock = r.cfg.clock()
+			clock = r.clock()
 		}
 		now := clock.now()
 		if r.cfg.Duration > 0 && now >= clock.last {

@@ -4,18 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/rdmakit/rdmakit/internal/edge/anonmem"
+	"github.com/rdmakit/rdmakit/bench/perftest"
 	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Check checks a configuration on a device, including the memory that it needs, as far as that is
-// possible without a peer. Call it before a server waits, and before a client uses up a server's
-// only connection.
+// Check checks a configuration on a device, as far as that is possible without a peer: it creates
+// all that the test needs, and frees it. Call it before a server waits, and before a client uses up
+// a server's only connection.
 func Check(ctx context.Context, device *verbs.Device, cfg Config) error {
 	err := check(ctx, device, cfg)
 	if err != nil {
@@ -25,39 +27,15 @@ func Check(ctx context.Context, device *verbs.Device, cfg Config) error {
 }
 
 func check(ctx context.Context, device *verbs.Device, cfg Config) error {
-	cfg, _, _, err := prepare(ctx, device, cfg)
+	cfg, port, mtu, err := prepare(ctx, device, cfg)
 	if err != nil {
 		return err
 	}
-	if err := tryQP(device, cfg); err != nil {
-		return err
-	}
-	memory, err := allocate(cfg.QueuePairs, cfg.Size)
+	r, err := newRig(device, cfg, port, perftest.Agreed{Hello: hello(mtu)})
 	if err != nil {
 		return err
 	}
-	return anonmem.Free(memory)
-}
-
-// tryQP creates a queue pair of the requested type and closes it.
-func tryQP(device *verbs.Device, cfg Config) (err error) {
-	closing := func(c interface{ Close() error }) { err = errors.Join(err, c.Close()) }
-	pd, err := device.AllocatePD()
-	if err != nil {
-		return err
-	}
-	defer closing(pd)
-	cq, err := device.CreateCQ(verbs.CQConfig{})
-	if err != nil {
-		return err
-	}
-	defer closing(cq)
-	qp, err := pd.CreateQP(verbs.QPConfig{Type: cfg.QPType, SendCQ: cq, RecvCQ: cq})
-	if err != nil {
-		return err
-	}
-	defer closing(qp)
-	return nil
+	return r.close()
 }
 
 // local is the local port of a test.
@@ -69,35 +47,81 @@ type local struct {
 // prepare returns the configuration with its defaults, the port, and the MTU to
 // propose.
 func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, local, ib.MTU, error) {
+	given := cfg.Size
 	cfg, err := cfg.normalized()
 	if err != nil {
 		return cfg, local{}, 0, err
-	}
-	if cfg.QPType == verbs.QPTypeUD {
-		return cfg, local{}, 0, fmt.Errorf("queue pair type UD: only RC and UC are measured: %w", verbs.ErrNotSupported)
 	}
 	port := local{}
 	if port.PortAttributes, err = device.Port(ctx, cfg.Port); err != nil {
 		return cfg, port, 0, err
 	}
-	gids, err := device.GIDs(ctx, cfg.Port)
-	if err != nil {
+	if port.State != provider.PortStateActive {
+		return cfg, port, 0, &PortStateError{Device: device.Name(), Port: cfg.Port, State: port.State}
+	}
+	if port.gid, err = findGID(ctx, device, &port, cfg); err != nil {
 		return cfg, port, 0, err
 	}
-	i := slices.IndexFunc(gids, func(e verbs.GIDEntry) bool { return e.Index == cfg.GIDIndex })
-	if i < 0 {
-		const text = "GID index %d: port %d has no such GID, but %s"
-		return cfg, port, 0, fmt.Errorf(text, cfg.GIDIndex, cfg.Port, gidIndexes(gids))
-	}
-	port.gid = gids[i].GID
 	mtu := port.ActiveMTU
 	if cfg.MTU > mtu {
 		return cfg, port, 0, fmt.Errorf("MTU %d is more than the %d of the port", cfg.MTU, mtu)
 	} else if cfg.MTU != 0 {
 		mtu = cfg.MTU
 	}
+	if cfg.QPType == verbs.QPTypeUD {
+		if given > int(mtu) && !cfg.AllSizes {
+			return cfg, port, 0, fmt.Errorf("size %d: a datagram holds at most %d bytes, the MTU", given, mtu)
+		}
+		cfg.fitDatagrams(int(mtu))
+	}
 	return cfg, port, mtu, nil
 }
+
+// PortStateError is the error for a port that is not active: it transfers nothing.
+type PortStateError struct {
+	Device string          // name of the device
+	Port   int             // counted from 1
+	State  verbs.PortState // anything but active
+}
+
+// Error implements error.
+func (e *PortStateError) Error() string {
+	return fmt.Sprintf("port %d is %v, not %v", e.Port, e.State, provider.PortStateActive)
+}
+
+// Hints returns what to look at.
+func (e *PortStateError) Hints() []string {
+	return []string{"rdmactl show " + e.Device + " shows the link; on InfiniBand a subnet manager activates it, " +
+		"on Ethernet it is active while its network device is up"}
+}
+
+// findGID returns the GID at the index of the configuration.
+func findGID(ctx context.Context, device *verbs.Device, port *local, cfg Config) (ib.GID, error) {
+	if cfg.GIDIndex == NoGID {
+		if port.LinkLayer != provider.LinkLayerInfiniBand {
+			return ib.GID{}, fmt.Errorf("port %d is %v and needs a GID index", cfg.Port, port.LinkLayer)
+		}
+		return ib.GID{}, nil
+	}
+	gids, err := device.GIDs(ctx, cfg.Port)
+	if err != nil {
+		return ib.GID{}, err
+	}
+	i := slices.IndexFunc(gids, func(e verbs.GIDEntry) bool { return e.Index == cfg.GIDIndex })
+	if i < 0 {
+		const text = "GID index %d: port %d has no such GID, but %s"
+		return ib.GID{}, noGIDError(fmt.Sprintf(text, cfg.GIDIndex, cfg.Port, gidIndexes(gids)))
+	}
+	return gids[i].GID, nil
+}
+
+// noGIDError is the error for an index without a GID; it matches [fs.ErrNotExist].
+type noGIDError string
+
+func (e noGIDError) Error() string { return string(e) }
+
+// Is reports whether target is fs.ErrNotExist.
+func (e noGIDError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // gidIndexes names the indexes of a table's GIDs.
 func gidIndexes(gids []verbs.GIDEntry) string {
@@ -112,20 +136,6 @@ func gidIndexes(gids []verbs.GIDEntry) string {
 		return "GID index " + list[0]
 	}
 	return "GID indexes " + strings.Join(list, ", ")
-}
-
-// allocate allocates the buffers of queue pairs for messages of size bytes.
-func allocate(queuePairs, size int) ([]byte, error) {
-	n := 2 * queuePairs * size
-	memory, err := anonmem.Alloc(n)
-	if err != nil {
-		pairs := "queue pairs"
-		if queuePairs == 1 {
-			pairs = "queue pair"
-		}
-		return nil, fmt.Errorf("allocate %s for %d %s of %s: %w", inUnits(n), queuePairs, pairs, inUnits(size), err)
-	}
-	return memory, nil
 }
 
 // inUnits formats a number of bytes in the largest unit that divides it.
@@ -143,12 +153,17 @@ var ErrEcho = errors.New("the other end echoes what it receives: it is not perft
 
 // checkPeers rejects impossible peers.
 func (r *run) checkPeers() error {
-	own := make(map[ib.QPN]ib.GID, len(r.own))
+	type address struct {
+		lid ib.LID
+		gid ib.GID
+		qpn ib.QPN
+	}
+	own := make(map[address]bool, len(r.own))
 	for _, d := range r.own {
-		own[d.QPN] = d.GID
+		own[address{d.LID, d.GID, d.QPN}] = true
 	}
 	for _, d := range r.peers {
-		if gid, ok := own[d.QPN]; ok && gid == d.GID {
+		if own[address{d.LID, d.GID, d.QPN}] {
 			return ErrEcho
 		}
 	}

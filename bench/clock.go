@@ -23,7 +23,12 @@ type clock struct {
 	latest, longest time.Duration // when messages were last seen, and the longest gap between messages
 }
 
-func (c *Config) clock() *clock {
+// clock starts the clock of a measurement, and the meter of the CPUs if one is wanted.
+func (r *rig) clock() *clock {
+	c := &r.cfg
+	if c.CPUUtil {
+		r.meter.start(c.Margin, c.Duration-c.Margin)
+	}
 	return &clock{begin: time.Now(), from: c.Margin, to: c.Duration - c.Margin, last: c.Duration}
 }
 

@@ -41,8 +41,10 @@ type Config struct {
 	MTU ib.MTU
 	// Port of the device; 0 is 1.
 	Port int
-	// GIDIndex of the port.
+	// GIDIndex of the port, or NoGID.
 	GIDIndex int
+	// ServiceLevel of packets, 0 to 15.
+	ServiceLevel uint8
 	// OutstandingReads is the largest number of outstanding READs; 0 is the device's maximum.
 	OutstandingReads int
 	// Timeout is the code of the acknowledgement timeout, 4.096 µs × 2^code for 1 to 31, or
@@ -51,6 +53,21 @@ type Config struct {
 	// QPType is the transport service of the queue pairs, which the device must support. The zero
 	// value is the reliable connection.
 	QPType verbs.QPType
+	// Inline is the size in bytes up to which messages are copied into their requests when posted;
+	// 0 is perftest's default: for WRITE and SEND latency on cards 220 and 236 (UD: 188), or what
+	// the card grants, otherwise none. A negative value means none.
+	Inline int
+	// HugePages takes the memory from huge pages of 2 MiB, which the system must have.
+	HugePages bool
+	// MRPerQP registers the memory of each queue pair as a region of its own.
+	MRPerQP bool
+	// CPUs are those that the measuring goroutine runs on, such as those of the card's NUMA node;
+	// its memory is then on that node too. nil stands for all CPUs of the process.
+	CPUs []int
+	// NUMANode is the node of CPUs for the result, if they are those of one.
+	NUMANode *int
+	// CPUUtil measures how busy the machine's CPUs are; needs Duration.
+	CPUUtil bool
 	// NoPeak skips computing the peak bandwidth, which takes memory and time.
 	NoPeak bool
 	// WarmUp sends TxDepth messages before each size of a bandwidth test.
@@ -82,6 +99,11 @@ type Observer struct {
 	Latency   func(LatencyPoint)
 }
 
+// NoGID as [Config.GIDIndex] addresses the peer by its LID alone, as perftest does without -x. Both
+// ends must be InfiniBand ports of one subnet, and both must choose it, since the key lines that
+// they exchange then have another form.
+const NoGID = -1
+
 // Limits, most of them perftest's.
 const (
 	maxSize       = 1 << 30
@@ -91,6 +113,7 @@ const (
 	maxDepth      = 15000
 	maxModeration = 1024
 	largestOfAll  = 8 << 20
+	maxInline     = 1 << 15
 	largeMessage  = 8192 // above it every request reports its completion
 	maxPeakPoints = 1 << 22
 	// maxMemory is the limit of the buffers of a run in bytes.
@@ -130,6 +153,18 @@ func (c Config) normalized() (Config, error) {
 	if c.Timeout > 31 && c.Timeout != verbs.TimeoutInfinite {
 		errs = append(errs, fmt.Errorf("acknowledgement timeout code %d is not 0 to 31", c.Timeout))
 	}
+	if c.Inline > maxInline {
+		errs = append(errs, fmt.Errorf("inline size %d is more than %d", c.Inline, maxInline))
+	}
+	if c.CPUUtil && c.Duration == 0 {
+		errs = append(errs, errors.New("the CPU utilization is measured only with a duration"))
+	}
+	if c.GIDIndex < NoGID {
+		errs = append(errs, fmt.Errorf("GID index %d is negative", c.GIDIndex))
+	}
+	if c.ServiceLevel > 15 {
+		errs = append(errs, fmt.Errorf("service level %d is not 0 to 15", c.ServiceLevel))
+	}
 	if c.MTU != 0 && c.MTU.Code() == 0 {
 		errs = append(errs, fmt.Errorf("MTU %d is not 256, 512, 1024, 2048 or 4096", c.MTU))
 	}
@@ -137,11 +172,7 @@ func (c Config) normalized() (Config, error) {
 	if err := errors.Join(errs...); err != nil {
 		return c, err
 	}
-	if need := 2 * int64(c.QueuePairs) * int64(c.Size); need > maxMemory {
-		return c, fmt.Errorf("%d queue pairs and %d bytes need %d bytes of memory, more than %d",
-			c.QueuePairs, c.Size, need, int64(maxMemory))
-	}
-	return c, nil
+	return c, checkMemory(fmt.Sprintf("%d queue pairs and %d bytes", c.QueuePairs, c.Size), c.QueuePairs, c.Size)
 }
 
 // checkQPType rejects an operation that the transport service doesn't have (specification volume 1,
@@ -209,13 +240,26 @@ func (c *Config) checkDuration() error {
 	return nil
 }
 
+// fitDatagrams limits the default size, and that of AllSizes, to what a datagram holds, as perftest
+// does.
+func (c *Config) fitDatagrams(mtu int) { c.Size = min(c.Size, mtu) }
+
+// capacity returns the limits of each queue pair.
+func (c *Config) capacity(inline int) verbs.QPCapacity {
+	return verbs.QPCapacity{MaxSendWR: c.TxDepth, MaxRecvWR: c.RxDepth, MaxInline: inline}
+}
+
 // Sizes returns the message sizes that a test measures, in bytes, smallest first.
 func (c *Config) Sizes() []int {
 	if !c.AllSizes {
 		return []int{c.Size}
 	}
+	largest := largestOfAll
+	if c.QPType == verbs.QPTypeUD {
+		largest = min(largest, c.Size)
+	}
 	var out []int
-	for n := 2; n <= largestOfAll; n *= 2 {
+	for n := 2; n <= largest; n *= 2 {
 		out = append(out, n)
 	}
 	return out

@@ -1,6 +1,6 @@
-// Package bench measures bandwidth and latency of reliable connections with the tests of
-// linux-rdma/perftest. It interoperates with perftest's programs: the peer may be ib_write_bw,
-// ib_read_bw, ib_send_bw, ib_write_lat, ib_read_lat or ib_send_lat.
+// Package bench measures bandwidth and latency with the tests of linux-rdma/perftest. It
+// interoperates with perftest's programs: the peer may be ib_write_bw, ib_read_bw, ib_send_bw,
+// ib_write_lat, ib_read_lat or ib_send_lat.
 //
 //	device, err := verbs.Open(ctx, "roce@192.0.2.1", builtin.All()...)
 //	conn, err := bench.Dial(ctx, "192.0.2.2", 0)
@@ -16,5 +16,7 @@
 // several may use one device concurrently.
 //
 // The limits are perftest's: messages of up to 1 GiB, 5 to 100 million iterations, 1024 queue pairs
-// with queues of 15,000 requests. Only reliable connections are supported, and no atomics.
+// with queues of 15,000 requests. Connections are reliable or, for WRITE and SEND,
+// unreliable; SEND also measures datagrams of up to the MTU. There are no tests of atomics. With
+// devices of the kernel the package was tried on rxe only, never on a card.
 package bench

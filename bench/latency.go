@@ -26,7 +26,7 @@ type pace struct {
 
 func (r *run) newPace(ctx context.Context) *pace {
 	p := &pace{
-		r: r, clock: r.cfg.clock(), sum: newIntervals(), limit: uint64(r.cfg.Iterations), ctx: ctx, cancel: func() {},
+		r: r, clock: r.clock(), sum: newIntervals(), limit: uint64(r.cfg.Iterations), ctx: ctx, cancel: func() {},
 	}
 	if r.cfg.Duration > 0 {
 		p.limit = 1 << 62
@@ -71,11 +71,10 @@ func (p *pace) point(size int) (LatencyPoint, error) {
 // request returns the request that a latency test posts repeatedly.
 func (r *run) request(size int) verbs.SendRequest {
 	wr := verbs.SendRequest{
-		Op: r.cfg.Test.Op(), Flags: verbs.SendSignaled, Segments: []verbs.Segment{r.mr.Segment(r.source(0), size)},
+		Op: r.cfg.Test.Op(), Flags: verbs.SendSignaled,
+		Segments: []verbs.Segment{r.region(0).Segment(r.source(0), size)},
 	}
-	if wr.Op != verbs.SendOpSend {
-		wr.RemoteAddr, wr.RKey = r.peers[0].VAddr, r.peers[0].RKey
-	}
+	r.direct(0, 0, &wr)
 	return wr
 }
 
@@ -171,7 +170,7 @@ func (r *run) sendLatency(ctx context.Context, size int) (LatencyPoint, error) {
 func (r *run) writeLatency(ctx context.Context, size int) (LatencyPoint, error) {
 	p, wr := r.newPace(ctx), r.request(size)
 	defer p.cancel()
-	stamp := &r.mr.Bytes()[r.source(0)+size-1]
+	stamp := &r.region(0).Bytes()[r.source(0)+size-1]
 	var last error // of our last message
 	await := func(got uint64) (uint64, error) {
 		ctx := p.ctx
@@ -180,7 +179,7 @@ func (r *run) writeLatency(ctx context.Context, size int) (LatencyPoint, error) 
 			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), endDelay)
 			defer cancel()
 		}
-		return 1, r.mr.WaitByte(ctx, r.target(0)+size-1, byte(got+1))
+		return 1, r.region(0).WaitByte(ctx, r.target(0)+size-1, byte(got+1))
 	}
 	send := func(sent uint64) error {
 		*stamp = byte(sent)

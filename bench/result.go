@@ -46,9 +46,14 @@ type Setup struct {
 	RxDepth         int        `json:"rxDepth"`
 	CQModeration    int        `json:"cqModeration"`
 	PostList        int        `json:"postList"`
-	Inline          int        `json:"inline"` // bytes
+	QPType          string     `json:"qpType"` // RC, UC or UD
+	Inline          int        `json:"inline"` // messages up to this number of bytes are copied when posted
+	HugePages       bool       `json:"hugePages,omitempty"`
+	MRPerQP         bool       `json:"mrPerQP,omitempty"`  // each queue pair has a region of its own
+	CPUs            string     `json:"cpus,omitempty"`     // those that the test ran on, if it was kept there: 0-3,8
+	NUMANode        *int       `json:"numaNode,omitempty"` // the node of these CPUs, if they are those of one
 	OutReads        int        `json:"outstandingReads,omitempty"`
-	GIDIndex        int        `json:"gidIndex"`
+	GIDIndex        int        `json:"gidIndex"` // -1: the peer is addressed by its LID alone
 	DurationSeconds float64    `json:"durationSeconds,omitempty"`
 	PeerVersion     string     `json:"peerVersion"`     // protocol version that the peer announced
 	Notes           []string   `json:"notes,omitempty"` // what the user should know about the peer
@@ -89,6 +94,9 @@ type BandwidthPoint struct {
 	AverageMBps float64 `json:"averageMBps"` // AverageGbps in MB/s
 	// MessageRate is in million messages per second.
 	MessageRate float64 `json:"messageRateMpps"`
+	// CPUUtil is how busy the CPUs of the machine were, as perftest computes it: the time in
+	// programs in percent of that and the idle time; nil without Config.CPUUtil.
+	CPUUtil *float64 `json:"cpuUtilPercent,omitempty"`
 }
 
 // bandwidthPoint returns the result for n messages in the time took. The shortest mean interval
@@ -157,6 +165,9 @@ type LatencyPoint struct {
 	Jitter float64 `json:"jitterUs"`
 	// PerSecond is the number of measured messages per second.
 	PerSecond float64 `json:"perSecond"`
+	// CPUUtil is how busy the CPUs of the machine were, as perftest computes it: the time in
+	// programs in percent of that and the idle time; nil without Config.CPUUtil.
+	CPUUtil *float64 `json:"cpuUtilPercent,omitempty"`
 }
 
 // intervals collects the times between messages.

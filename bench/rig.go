@@ -8,15 +8,12 @@ import (
 	"sync/atomic"
 
 	"github.com/rdmakit/rdmakit/bench/perftest"
-	"github.com/rdmakit/rdmakit/internal/edge/anonmem"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// rig holds the verbs objects of a test. Its memory is one region: for each queue pair a slot to
-// send from (or read into), followed by, for each queue pair, a slot that the peer writes to (or
-// reads from), as in perftest.
+// rig holds the verbs objects of a test.
 type rig struct {
 	cfg    Config
 	device *verbs.Device
@@ -29,13 +26,17 @@ type rig struct {
 	pd     *verbs.ProtectionDomain
 	sends  *verbs.CompletionQueue
 	recvs  *verbs.CompletionQueue
-	memory []byte // memory of mr
-	mr     *verbs.MemoryRegion
+	memory []byte // memory of mrs
+	mrs    []*verbs.MemoryRegion
 	qps    []*verbs.QueuePair
+	paths  []*verbs.AddressHandle // UD only, per queue pair
+	to     []*verbs.Datagram      // UD only, per queue pair
+	inline int                    // messages up to this size are posted inline
 	own    []perftest.Destination
 	peers  []perftest.Destination
 	posted []int // receive requests posted per queue pair
 	wcs    []verbs.WorkCompletion
+	meter  cpuMeter
 	moved  atomic.Uint64 // polls that returned completions, for watchdog
 }
 
@@ -52,6 +53,9 @@ func newRig(device *verbs.Device, cfg Config, port local, agreed perftest.Agreed
 		cfg: cfg, device: device, port: port, mtu: agreed.MTU, cycle: agreed.CycleBuffer, line: agreed.CacheLine,
 		slot: max(cfg.Size, agreed.CycleBuffer), posted: make([]int, cfg.QueuePairs),
 		wcs: make([]verbs.WorkCompletion, pollBatch),
+	}
+	if cfg.QPType == verbs.QPTypeUD {
+		r.slot += headroom
 	}
 	if err := r.allocate(); err != nil {
 		return nil, errors.Join(err, r.close())
@@ -78,15 +82,10 @@ func (r *rig) allocate() (err error) {
 	if r.recvs, err = r.device.CreateCQ(verbs.CQConfig{Depth: cfg.QueuePairs * cfg.RxDepth, Wait: wait}); err != nil {
 		return err
 	}
-	if need := 2 * int64(cfg.QueuePairs) * int64(r.slot); need > maxMemory {
-		return fmt.Errorf("the peer's cycle buffer of %d bytes needs %d bytes of memory, more than %d",
-			r.cycle, need, int64(maxMemory))
-	}
-	if r.memory, err = allocate(cfg.QueuePairs, r.slot); err != nil {
+	if err := r.register(); err != nil {
 		return err
 	}
-	options := verbs.MemoryOptions{Access: verbs.AccessLocalWrite | r.access()}
-	if r.mr, err = r.pd.RegisterMemory(r.memory, options); err != nil {
+	if r.inline, err = inlineSize(r.device, r.pd, cfg, r.sends, r.recvs); err != nil {
 		return err
 	}
 	for i := range cfg.QueuePairs {
@@ -107,21 +106,21 @@ func (r *rig) addQP(i int) error {
 	qp, err := r.pd.CreateQP(
 		verbs.QPConfig{
 			Type: r.cfg.QPType, SendCQ: r.sends, RecvCQ: r.recvs,
-			Capacity: verbs.QPCapacity{MaxSendWR: r.cfg.TxDepth, MaxRecvWR: r.cfg.RxDepth},
+			Capacity: r.cfg.capacity(r.inline),
 		})
 	if err != nil {
 		return err
 	}
+	r.inline = min(r.inline, qp.Capacity().MaxInline)
 	r.qps = append(r.qps, qp)
 	d := perftest.Destination{
 		LID: r.port.LID, OutReads: r.outReads(), QPN: qp.QPN(), PSN: verbs.RandomPSN(),
-		RKey: r.mr.RKey(), VAddr: r.mr.Addr() + uint64(r.target(i)), GID: r.port.gid,
+		RKey: r.region(i).RKey(), VAddr: r.region(i).Addr() + uint64(r.target(i)), GID: r.port.gid,
 	}
 	r.own = append(r.own, d)
-	return qp.Modify(verbs.QPAttributes{
-		Mask:  provider.QPAttrPKeyIndex | provider.QPAttrPort | provider.QPAttrAccess,
-		State: verbs.QPStateInit, Port: r.cfg.Port, Access: r.access(),
-	})
+	attr := verbs.QPAttributes{State: verbs.QPStateInit, Port: r.cfg.Port, Access: r.access(), QKey: qKey}
+	attr.Mask, _, _ = provider.TransitionAttributes(r.cfg.QPType, verbs.QPStateReset, attr.State)
+	return qp.Modify(attr)
 }
 
 // access returns exactly the access rights that the peer of a test needs, so that requests of a
@@ -149,10 +148,6 @@ func (r *rig) outReads() uint16 {
 	return uint16(max(1, min(limit, 1<<16-1)))
 }
 
-// source and target are the offsets of the slots of queue pair i.
-func (r *rig) source(i int) int { return i * r.slot }
-func (r *rig) target(i int) int { return (r.cfg.QueuePairs + i) * r.slot }
-
 // walk returns the offset of message n in its slot: small messages cycle through the buffer in
 // whole cache lines.
 func (r *rig) walk(n uint64, size int) int {
@@ -170,16 +165,46 @@ func (r *rig) walk(n uint64, size int) int {
 func (r *rig) connect() error {
 	for i, qp := range r.qps {
 		own, peer := r.own[i], r.peers[i]
+		if r.cfg.QPType == verbs.QPTypeUD {
+			if err := r.address(qp, &own, &peer); err != nil {
+				return err
+			}
+			continue
+		}
 		err := qp.Connect(verbs.ConnectConfig{
 			Remote: verbs.Remote{QPN: peer.QPN, PSN: peer.PSN, GID: peer.GID, LID: peer.LID}, PSN: own.PSN,
-			Access: r.access(), MTU: r.mtu, Port: r.cfg.Port, SGIDIndex: r.cfg.GIDIndex, Timeout: r.cfg.Timeout,
-			HopLimit: 255, ReadAtomic: max(1, min(int(peer.OutReads), int(own.OutReads))),
+			Access: r.access(), MTU: r.mtu, Port: r.cfg.Port, SGIDIndex: max(0, r.cfg.GIDIndex),
+			Global: r.cfg.GIDIndex != NoGID, ServiceLevel: r.cfg.ServiceLevel, HopLimit: 255, Timeout: r.cfg.Timeout,
+			ReadAtomic:     max(1, min(int(peer.OutReads), int(own.OutReads))),
 			DestReadAtomic: int(own.OutReads),
 		})
 		if err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// qKey is the Q_Key of perftest's queue pairs of type UD.
+const qKey = 0x11111111
+
+// address moves a queue pair of type UD from INIT to RTS, and prepares the path to the peer.
+func (r *rig) address(qp *verbs.QueuePair, own, peer *perftest.Destination) error {
+	for _, to := range []verbs.QPState{verbs.QPStateRTR, verbs.QPStateRTS} {
+		attr := verbs.QPAttributes{State: to, SendPSN: own.PSN}
+		attr.Mask, _, _ = provider.TransitionAttributes(verbs.QPTypeUD, to-1, to)
+		if err := qp.Modify(attr); err != nil {
+			return err
+		}
+	}
+	path, err := r.pd.CreateAddressHandle(r.cfg.Port, verbs.Path{
+		SGIDIndex: max(0, r.cfg.GIDIndex), DGID: peer.GID, DLID: peer.LID, Global: r.cfg.GIDIndex != NoGID,
+		HopLimit: 255, ServiceLevel: r.cfg.ServiceLevel,
+	})
+	if err != nil {
+		return err
+	}
+	r.paths, r.to = append(r.paths, path), append(r.to, path.To(peer.QPN, qKey))
 	return nil
 }
 
@@ -221,27 +246,36 @@ func (r *rig) succeeded(cq *verbs.CompletionQueue, n int) ([]verbs.WorkCompletio
 func (r *rig) receive(i, n, size int) error {
 	wrs := make([]verbs.ReceiveRequest, n)
 	for k := range wrs {
-		wrs[k] = verbs.ReceiveRequest{ID: uint64(i), Segments: []verbs.Segment{r.mr.Segment(r.target(i), size)}}
+		wrs[k] = verbs.ReceiveRequest{ID: uint64(i), Segments: []verbs.Segment{r.received(i, size)}}
 	}
 	_, err := r.qps[i].PostReceive(wrs...)
 	return err
 }
 
-// close frees everything, queue pairs first, which ends outstanding requests. If a memory region
-// can't be closed, its memory is leaked, because an engine may still write to it.
+// direct completes a request to the peer of queue pair i: where it goes, at an offset of the peer's
+// slot, and whether its message is copied.
+func (r *rig) direct(i, at int, wr *verbs.SendRequest) {
+	switch {
+	case wr.Op != verbs.SendOpSend:
+		wr.RemoteAddr, wr.RKey = r.peers[i].VAddr+uint64(at), r.peers[i].RKey
+	case r.to != nil:
+		wr.To = r.to[i]
+	}
+	if wr.Op != verbs.SendOpRead && wr.Segments[0].Length <= r.inline {
+		wr.Flags |= verbs.SendInline
+	}
+}
+
+// close frees everything, queue pairs first, which ends outstanding requests.
 func (r *rig) close() error {
 	var errs []error
 	for _, qp := range r.qps {
 		errs = append(errs, qp.Close())
 	}
-	var open error
-	if r.mr != nil {
-		open = r.mr.Close()
-		errs = append(errs, open)
+	for _, path := range r.paths {
+		errs = append(errs, path.Close())
 	}
-	if r.memory != nil && open == nil {
-		errs = append(errs, anonmem.Free(r.memory))
-	}
+	errs = append(errs, r.release())
 	for _, cq := range []*verbs.CompletionQueue{r.sends, r.recvs} {
 		if cq != nil {
 			errs = append(errs, cq.Close())

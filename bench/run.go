@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/rdmakit/rdmakit/bench/perftest"
+	"github.com/rdmakit/rdmakit/internal/edge/cpus"
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
@@ -40,12 +41,26 @@ func start(ctx context.Context, device *verbs.Device, conn perftest.Conn, cfg Co
 	if err != nil {
 		return Result{}, err
 	}
+	if cfg.CPUs != nil {
+		restore, err := cpus.Pin(cfg.CPUs)
+		if err != nil {
+			return Result{}, err
+		}
+		defer restore()
+	}
+	form := perftest.KeyWithGID
+	if cfg.GIDIndex == NoGID {
+		form = perftest.KeyWithoutGID
+	}
 	session := perftest.NewSession(conn, perftest.Config{
-		Role: cfg.Role, StepTimeout: cfg.StepTimeout, Version: cfg.Version,
+		Role: cfg.Role, Form: form, StepTimeout: cfg.StepTimeout, Version: cfg.Version,
 	})
 	agreed, err := session.Hello(ctx, hello(mtu))
 	if err != nil {
 		return Result{}, err
+	}
+	if cfg.QPType == verbs.QPTypeUD {
+		cfg.fitDatagrams(int(agreed.MTU))
 	}
 	notes, err := negotiate(ctx, session, &cfg, device, agreed.Peer)
 	if err != nil {
@@ -80,6 +95,8 @@ func setupOf(r *rig, agreed perftest.Agreed, notes []string) Setup {
 		Test: c.Test.String(), Role: c.Role.String(), Device: r.device.Name(), Scale: scaleOf(r.device.Name()),
 		LinkLayer: r.port.LinkLayer.String(), MTU: r.mtu, QueuePairs: c.QueuePairs, TxDepth: c.TxDepth,
 		RxDepth: c.RxDepth, CQModeration: c.CQModeration, PostList: c.PostList, GIDIndex: c.GIDIndex,
+		QPType: c.QPType.String(), Inline: r.inline, HugePages: c.HugePages, MRPerQP: c.MRPerQP,
+		CPUs: cpus.FormatList(c.CPUs), NUMANode: c.NUMANode,
 		DurationSeconds: c.Duration.Seconds(), PeerVersion: agreed.Peer.String(), Notes: notes,
 		Local: endpoints(r.own),
 	}
@@ -255,6 +272,7 @@ func (r *run) receiveAhead(size int) error {
 }
 
 func (r *run) addBandwidth(p BandwidthPoint) {
+	p.CPUUtil = r.meter.percent()
 	r.result.Bandwidth = append(r.result.Bandwidth, p)
 	call(r.cfg.Observer.Bandwidth, p)
 }
@@ -300,6 +318,7 @@ func (r *run) latencies(ctx context.Context, measure func(context.Context, int) 
 		case err != nil:
 			return err
 		}
+		p.CPUUtil = r.meter.percent()
 		r.result.Latency = append(r.result.Latency, p)
 		call(r.cfg.Observer.Latency, p)
 	}

@@ -101,7 +101,8 @@ func Devices(ctx context.Context, providers ...provider.Provider) ([]DeviceInfo,
 
 // Open opens a device by name with the first provider that has a device of that name
 // (C twin: ibv_open_device). If no provider has one, the error matches [fs.ErrNotExist] and
-// includes the error of each provider.
+// includes the error of each provider, except those that are fs.ErrNotExist itself: the name has
+// the form of another provider's.
 func Open(ctx context.Context, name string, providers ...provider.Provider) (*Device, error) {
 	errs := []error{}
 	for _, p := range providers {
@@ -112,10 +113,12 @@ func Open(ctx context.Context, name string, providers ...provider.Provider) (*De
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("open device %s: %w", name, err)
 		}
-		errs = append(errs, err)
+		if err != fs.ErrNotExist { //nolint:errorlint // unwrapped, it says only that the name is another provider's
+			errs = append(errs, err)
+		}
 	}
 	if len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("no providers: %w", fs.ErrNotExist))
+		errs = append(errs, fmt.Errorf("no provider has such a device: %w", fs.ErrNotExist))
 	}
 	return nil, fmt.Errorf("open device %s: %w", name, errors.Join(errs...))
 }

@@ -21,7 +21,9 @@ type Options struct {
 	Device string
 	Port   int // TCP port
 	// Gbits reports in Gb/s instead of MB/s of 2^20 bytes.
-	Gbits         bool
+	Gbits bool
+	// GIDGiven reports that -x has set Config.GIDIndex.
+	GIDGiven      bool
 	Help, Version bool
 }
 
@@ -59,7 +61,7 @@ func options() []option {
 	number := func(field func(*Options) *int) func(*Options, string) error {
 		return func(o *Options, s string) error { return setInt(field(o), s) }
 	}
-	return []option{
+	return append(unsupported(), []option{
 		{'p', "port", true, number(func(o *Options) *int { return &o.Port })},
 		{'d', "ib-dev", true, func(o *Options, s string) error { o.Device = s; return nil }},
 		{'i', "ib-port", true, number(func(o *Options) *int { return &o.Config.Port })},
@@ -77,13 +79,16 @@ func options() []option {
 		{'t', "tx-depth", true, number(func(o *Options) *int { return &o.Config.TxDepth })},
 		{'r', "rx-depth", true, number(func(o *Options) *int { return &o.Config.RxDepth })},
 		{'u', "qp-timeout", true, func(o *Options, s string) error { return setTimeout(&o.Config.Timeout, s) }},
-		{'x', "gid-index", true, number(func(o *Options) *int { return &o.Config.GIDIndex })},
+		{'x', "gid-index", true, number(func(o *Options) *int { o.GIDGiven = true; return &o.Config.GIDIndex })},
 		{'a', "all", false, func(o *Options, _ string) error { o.Config.AllSizes = true; return nil }},
 		{'F', "CPU-freq", false, func(*Options, string) error { return nil }}, // no cycle counter to check
-		{'c', "connection", true, func(_ *Options, s string) error {
-			if s != "RC" {
-				return fmt.Errorf("%w: RC only", ErrUnsupported)
+		{'c', "connection", true, func(o *Options, s string) error {
+			types := map[string]verbs.QPType{"RC": verbs.QPTypeRC, "UC": verbs.QPTypeUC, "UD": verbs.QPTypeUD}
+			t, ok := types[s]
+			if !ok {
+				return fmt.Errorf("%w: RC, UC or UD", ErrUnsupported)
 			}
+			o.Config.QPType = t
 			return nil
 		}},
 		{'q', "qp", true, number(func(o *Options) *int { return &o.Config.QueuePairs })},
@@ -106,13 +111,28 @@ func options() []option {
 			func(o *Options, _ string) error { o.Gbits, o.Config.ReportGbps = true, true; return nil },
 		},
 		{0, "perform_warm_up", false, func(o *Options, _ string) error { o.Config.WarmUp = true; return nil }},
-		{'I', "inline_size", true, func(_ *Options, s string) error {
-			if s != "0" {
-				return fmt.Errorf("%w: 0 only", ErrUnsupported)
+		{'I', "inline_size", true, func(o *Options, s string) error {
+			err := setInt(&o.Config.Inline, s)
+			if o.Config.Inline == 0 {
+				o.Config.Inline = -1 // no inline data; 0 would select the default
 			}
-			return nil
+			return err
 		}},
-		{'S', "sl", true, nil},
+		{'S', "sl", true, func(o *Options, s string) error {
+			n, err := strconv.ParseUint(s, 0, 4)
+			o.Config.ServiceLevel = uint8(n)
+			return err
+		}},
+		{0, "cpu_util", false, func(o *Options, _ string) error { o.Config.CPUUtil = true; return nil }},
+		{0, "ipv6", false, func(*Options, string) error { return nil }},
+		{0, "mr_per_qp", false, func(o *Options, _ string) error { o.Config.MRPerQP = true; return nil }},
+		{0, "use_hugepages", false, func(o *Options, _ string) error { o.Config.HugePages = true; return nil }},
+	}...)
+}
+
+// unsupported returns the options that only perftest has.
+func unsupported() []option {
+	return []option{
 		{'b', "bidirectional", false, nil},
 		{'e', "events", false, nil},
 		{'X', "vector", true, nil},
@@ -135,18 +155,14 @@ func options() []option {
 		{0, "reversed", false, nil},
 		{0, "pkey_index", true, nil},
 		{0, "output", true, nil},
-		{0, "cpu_util", false, nil},
 		{0, "out_json", false, nil},
 		{0, "out_json_file", true, nil},
 		{0, "latency_gap", true, nil},
 		{0, "flow_label", true, nil},
 		{0, "retry_count", true, nil},
 		{0, "dont_xchg_versions", false, nil},
-		{0, "ipv6", false, func(*Options, string) error { return nil }},
 		{0, "report-per-port", false, nil},
-		{0, "mr_per_qp", false, nil},
 		{0, "tclass", true, nil},
-		{0, "use_hugepages", false, nil},
 		{0, "use_old_post_send", false, nil},
 		{0, "recv_post_list", true, nil},
 	}

@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 				o.Device, o.Port, o.Gbits, o.Host = "roce@192.0.2.1", 19000, true, "192.0.2.2"
 				o.Config.Size, o.Config.Iterations, o.Config.QueuePairs, o.Config.MTU, o.Config.GIDIndex = 65536, 500,
 					8, 1024, 3
-				o.Config.ReportGbps, o.Config.Role = true, perftest.RoleClient
+				o.Config.ReportGbps, o.Config.Role, o.GIDGiven = true, perftest.RoleClient, true
 			}),
 		},
 		{"host -aF -n5 -s2M", base(func(o *Options) {
@@ -49,7 +49,15 @@ func TestParse(t *testing.T) {
 			base(func(o *Options) {
 				c := &o.Config
 				c.Iterations, c.TxDepth, c.RxDepth, c.Port, c.OutstandingReads, c.CQModeration, c.PostList, c.Timeout,
-					c.WarmUp = 7, 3, 9, 1, 4, 2, 2, 18, true
+					c.WarmUp, c.Inline = 7, 3, 9, 1, 4, 2, 2, 18, true, -1
+			}),
+		},
+		{
+			"-c UC -I 64 -S 5 -D 4 --cpu_util --mr_per_qp --use_hugepages",
+			base(func(o *Options) {
+				c := &o.Config
+				c.QPType, c.Inline, c.ServiceLevel, c.Duration = verbs.QPTypeUC, 64, 5, 4*time.Second
+				c.CPUUtil, c.MRPerQP, c.HugePages = true, true, true
 			}),
 		},
 		{"-- host", base(func(o *Options) { o.Host, o.Config.Role = "host", perftest.RoleClient })},
@@ -80,7 +88,8 @@ func TestParseErrors(t *testing.T) {
 		{"-s 0", `option -s "0": size "0" is not 1 to`, false},
 		{"-s 5000000000", "is not 1 to", false},
 		{"-s 4096M", "is not 1 to", false},
-		{"-c UD", `option -c "UD"`, true},
+		{"-c XRC", `option -c "XRC"`, true},
+		{"-S 16", `option -S "16"`, false},
 		{"-R", "option -R: unsupported operation", true},
 		{"-b", "option -b: unsupported operation", true},
 		{"--use-srq", "option --use-srq: unsupported operation", true},

@@ -1,6 +1,7 @@
 package classic
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -16,9 +17,11 @@ type Printer struct {
 	W io.Writer // destination of the output
 	// Gbits prints Gb/s instead of MB/s.
 	Gbits bool
-	Err   error
+	// CPUUtil adds the column of --cpu_util.
+	CPUUtil bool
+	Err     error
 
-	latency, duration bool
+	latency, duration, gid bool
 }
 
 // Observer returns what [bench.Config] needs to drive the printer.
@@ -56,7 +59,7 @@ func (p *Printer) prepared(s *bench.Setup) {
 	p.printf("%s                    %s Test\n", line, title)
 	p.printf(" Dual-port       : OFF\t\tDevice         : %s\n", s.Device)
 	p.printf(" Number of qps   : %d\t\tTransport type : IB\n", s.QueuePairs)
-	p.printf(" Connection type : RC\t\tUsing SRQ      : OFF\n")
+	p.printf(" Connection type : %s\t\tUsing SRQ      : OFF\n", cmp.Or(s.QPType, "RC"))
 	p.printf(" PCIe relax order: Unsupported\n ibv_wr* API     : OFF\n")
 	if client {
 		p.printf(" TX depth        : %d\n", s.TxDepth)
@@ -74,7 +77,10 @@ func (p *Printer) prepared(s *bench.Setup) {
 	if link == "InfiniBand" {
 		link = "IB"
 	}
-	p.printf(" Mtu             : %d[B]\n Link type       : %s\n GID index       : %d\n", s.MTU, link, s.GIDIndex)
+	p.printf(" Mtu             : %d[B]\n Link type       : %s\n", s.MTU, link)
+	if p.gid = s.GIDIndex != bench.NoGID; p.gid {
+		p.printf(" GID index       : %d\n", s.GIDIndex)
+	}
 	if s.OutReads > 0 {
 		p.printf(" Outstand reads  : %d\n", s.OutReads)
 	} else {
@@ -102,7 +108,11 @@ func (p *Printer) endpoint(side, test string, e *bench.Endpoint) {
 	if !strings.HasPrefix(test, "send") {
 		p.printf(" RKey %s VAddr %s", hex(uint64(e.RKey), 8), hex(e.Addr, 16))
 	}
-	p.printf("\n GID: ")
+	p.printf("\n")
+	if !p.gid {
+		return
+	}
+	p.printf(" GID: ")
 	for i, b := range e.GID {
 		separator := ":"
 		if i == len(e.GID)-1 {
@@ -131,14 +141,34 @@ func (p *Printer) started(s *bench.Setup) {
 	}
 	switch {
 	case p.latency && p.duration:
-		p.printf("%s #bytes        #iterations       t_avg[usec]    tps average\n", line)
+		p.printf("%s #bytes        #iterations       t_avg[usec]    tps average%s\n", line, p.heading())
 	case p.latency:
 		p.printf(
 			"%s #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   "+
 				"99%% percentile[usec]   99.9%% percentile[usec] \n", line)
 	default:
-		p.printf("%s #bytes     #iterations    BW peak[%s]    BW average[%s]   MsgRate[Mpps]\n", line, unit, unit)
+		p.printf("%s #bytes     #iterations    BW peak[%s]    BW average[%s]   MsgRate[Mpps]%s\n",
+			line, unit, unit, p.heading())
 	}
+}
+
+// heading and utilization return the column of --cpu_util. A server that measures nothing has 0, as
+// in perftest.
+func (p *Printer) heading() string {
+	if !p.CPUUtil {
+		return ""
+	}
+	return "    CPU_Util[%]"
+}
+
+func (p *Printer) utilization(percent *float64) string {
+	switch {
+	case !p.CPUUtil:
+		return ""
+	case percent == nil:
+		percent = new(0.0)
+	}
+	return fmt.Sprintf("\t    %-3.2f", *percent)
 }
 
 // Bandwidth prints a line of a bandwidth test.
@@ -148,18 +178,19 @@ func (p *Printer) Bandwidth(b bench.BandwidthPoint) {
 		peak, average = b.PeakGbps, b.AverageGbps
 	}
 	if p.Gbits && average < 0.1 {
-		p.printf(" %-7d    %d           %-7.6f            %-7.6f            %-7.6f\n",
-			b.Bytes, b.Iterations, peak, average, b.MessageRate)
+		p.printf(" %-7d    %d           %-7.6f            %-7.6f            %-7.6f%s\n",
+			b.Bytes, b.Iterations, peak, average, b.MessageRate, p.utilization(b.CPUUtil))
 		return
 	}
-	p.printf(" %-7d    %-10d       %-7.2f            %-7.2f\t\t   %-7.6f\n",
-		b.Bytes, b.Iterations, peak, average, b.MessageRate)
+	p.printf(" %-7d    %-10d       %-7.2f            %-7.2f\t\t   %-7.6f%s\n",
+		b.Bytes, b.Iterations, peak, average, b.MessageRate, p.utilization(b.CPUUtil))
 }
 
 // Latency prints a line of a latency test.
 func (p *Printer) Latency(l bench.LatencyPoint) {
 	if p.duration {
-		p.printf(" %-7d       %d            %-7.2f        %-7.2f\n", l.Bytes, l.Iterations, l.Average, l.PerSecond)
+		p.printf(" %-7d       %d            %-7.2f        %-7.2f%s\n",
+			l.Bytes, l.Iterations, l.Average, l.PerSecond, p.utilization(l.CPUUtil))
 		return
 	}
 	p.printf(" %-7d %d          %-7.2f        %-7.2f      %-7.2f  \t       %-7.2f     \t%-7.2f\t\t%-7.2f \t\t%-7.2f\n",

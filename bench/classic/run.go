@@ -23,6 +23,8 @@ type Env struct {
 	// A nil Open opens none.
 	Open   func(ctx context.Context, name string) (*verbs.Device, error)
 	Device string
+	// ChooseGID returns the index of a port's GID when -x doesn't give one; nil chooses 0.
+	ChooseGID func(ctx context.Context, device *verbs.Device, port int) (int, error)
 	// Hints returns hints for an error; it may be nil.
 	Hints func(error) []string
 }
@@ -81,10 +83,16 @@ func measure(ctx context.Context, o Options, env Env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, device.Close()) }()
+	if env.ChooseGID != nil && !o.GIDGiven {
+		port := cmp.Or(o.Config.Port, 1)
+		if o.Config.GIDIndex, err = env.ChooseGID(ctx, device, port); err != nil {
+			return err
+		}
+	}
 	if err := bench.Check(ctx, device, o.Config); err != nil {
 		return err
 	}
-	p := &Printer{W: env.Stdout, Gbits: o.Gbits}
+	p := &Printer{W: env.Stdout, Gbits: o.Gbits, CPUUtil: o.Config.CPUUtil}
 	observer := p.Observer()
 	o.Config.Observer = observer
 	o.Config.Observer.Prepared = func(s *bench.Setup) {
@@ -115,8 +123,8 @@ type HelpLine struct{ Flags, Help string }
 func Help(test bench.Test) []HelpLine {
 	list := []HelpLine{
 		{"-a, --all", "sizes from 2 to 2^23"},
-		{"-c, --connection=RC", "connection type: RC only"},
-		{"-d, --ib-dev=DEV", "device: roce@ADDRESS or roce@NETDEV (default: the first)"},
+		{"-c, --connection=TYPE", connectionHelp(test)},
+		{"-d, --ib-dev=DEV", "device: mlx5_0, roce@ADDRESS or roce@NETDEV (default: the first)"},
 		{"-D, --duration=S", "duration of the test in seconds"},
 		{"-f, --margin=S", "seconds at the start and at the end of the duration that are not measured"},
 		{"-F, --CPU-freq", "accepted and ignored"},
@@ -129,9 +137,15 @@ func Help(test bench.Test) []HelpLine {
 		{"-s, --size=BYTES", "size of messages; K and M may follow"},
 		{"-t, --tx-depth=N", "send requests per queue pair"},
 		{"-u, --qp-timeout=CODE", "acknowledgement timeout 4.096 us * 2^code, 0 none (default 14)"},
+		{"-S, --sl=SL", "service level, 0 to 15 (InfiniBand)"},
 		{"-V, --version", "print the version of the protocol"},
-		{"-x, --gid-index=N", "index of the port's GID"},
+		{"-x, --gid-index=N", "index of the port's GID (default: the one that fits, none on InfiniBand)"},
+		{"--cpu_util", "measure how busy the CPUs are; needs -D"},
 		{"--report_gbits", "Gb/s instead of MB/s"},
+		{"--use_hugepages", "take the memory from huge pages of 2 MiB"},
+	}
+	if test.Op() != verbs.SendOpRead {
+		list = append(list, HelpLine{"-I, --inline_size=BYTES", "copy messages up to this size when posting"})
 	}
 	if test.Op() == verbs.SendOpRead {
 		list = append(list, HelpLine{"-o, --outs=N", "outstanding reads"})
@@ -142,6 +156,7 @@ func Help(test bench.Test) []HelpLine {
 			HelpLine{"-N, --noPeak", "don't compute the peak bandwidth"},
 			HelpLine{"-q, --qp=N", "number of queue pairs"},
 			HelpLine{"-Q, --cq-mod=N", "request one completion for N requests"},
+			HelpLine{"--mr_per_qp", "a memory region for each queue pair"},
 			HelpLine{"--perform_warm_up", "send some messages before measuring"},
 		)
 	}
@@ -150,6 +165,16 @@ func Help(test bench.Test) []HelpLine {
 		return cmp.Or(cmp.Compare(strings.ToLower(key(a)), strings.ToLower(key(b))), cmp.Compare(key(a), key(b)))
 	})
 	return list
+}
+
+func connectionHelp(test bench.Test) string {
+	switch test.Op() {
+	case verbs.SendOpRead:
+		return "connection type: RC"
+	case verbs.SendOpSend:
+		return "connection type: RC, UC or UD (default RC)"
+	}
+	return "connection type: RC or UC (default RC)"
 }
 
 // Usage returns the help of a program.

@@ -14,10 +14,11 @@
 //
 // The protocol is a lock step: in each step the client writes and then reads, the server reads and
 // then writes. The package was derived from captures of Debian's perftest 4.5+0.17 (version 6.06)
-// and of 6.28, 6.29 and 6.30, which are in testdata. It announces 6.30 and accepts every version
-// from 5.70 on: older versions only check that the other end's is not too old. From 6.28 on, the
-// ends compare their parameters: 6.28 and 6.29 exchange a C struct, later versions a list of names
-// and values.
+// and of 6.28 and 6.29, which are in testdata, and of 6.29 with the source of 6.30's negotiation
+// put into it by hand (*_630.hex), since a released 6.30 wasn't available. It announces 6.30 and
+// accepts every version from 5.70 on: older versions only check that the other end's is not too
+// old. From 6.28 on, the ends compare their parameters: 6.28 and 6.29 exchange a C struct, later
+// versions a list of names and values.
 //
 // A [Session] must be used by one goroutine only.
 package perftest

@@ -17,7 +17,9 @@ const (
 	VersionOldest    Version = 570 // oldest version of a peer that is supported
 	VersionStruct    Version = 628 // from here on, the ends exchange their parameters as a C struct
 	VersionList      Version = 630 // from here on, as a list of names and values
-	VersionTried     Version = 630 // newest version of perftest that this package was tried with
+	// VersionTried is the newest version that this package was tried with: 6.29 with the
+	// negotiation of 6.30 put into it.
+	VersionTried Version = 630
 )
 
 // versionLen is the length of the version on the wire, padded with zeros.

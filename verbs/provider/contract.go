@@ -36,7 +36,8 @@ type Provider interface {
 	// ibv_get_device_list). Opening one may still fail, for example without a permission.
 	Devices(ctx context.Context) ([]DeviceInfo, error)
 	// Open opens a device by its name, whose form the provider defines. The error matches
-	// fs.ErrNotExist if the name doesn't have this form or there is no such device.
+	// fs.ErrNotExist if the name doesn't have this form or there is no such device. If it is
+	// fs.ErrNotExist itself, users don't see it: the name is clearly for another provider.
 	Open(ctx context.Context, name string) (Device, error)
 }
 

@@ -62,6 +62,14 @@ func (e *QueryError) Error() string {
 	return s
 }
 
+// Hints returns the remedy, if one is known.
+func (e *QueryError) Hints() []string {
+	if e.Remedy == "" {
+		return nil
+	}
+	return []string{e.Remedy}
+}
+
 // Is matches errors of packages fs, errors and context; see QueryError.
 func (e *QueryError) Is(target error) bool {
 	switch e.Name {

@@ -144,6 +144,13 @@ func runApplet(ctx context.Context, app *cli.App, name string, source cli.Source
 			}
 			return d, err
 		}
+		env.ChooseGID = func(ctx context.Context, device *verbs.Device, port int) (int, error) {
+			index, why, err := cli.ChooseGID(ctx, device, port)
+			if why != "" {
+				_, _ = fmt.Fprintf(app.Stderr, "%s: %s\n", name, why)
+			}
+			return index, err
+		}
 		env.OpenSubnet = func(ctx context.Context, device string, port int) (fabric.Transport, error) {
 			return fabric.Open(ctx, fabric.OpenOptions{Device: device, Port: port, Getenv: app.Getenv})
 		}

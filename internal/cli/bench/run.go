@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 	"github.com/rdmakit/rdmakit/bench/perftest"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/config"
+	"github.com/rdmakit/rdmakit/internal/edge/cpus"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -34,6 +36,8 @@ type benchFlags struct {
 	config   bench.Config
 	size     string
 	wait     string
+	inline   int
+	numa     string
 	tcpPort  int
 	duration cli.SecondsValue
 	margin   cli.SecondsValue
@@ -90,11 +94,14 @@ Exit codes:
     0   the test succeeded
     1   a request failed, or the two ends are incompatible
     2   wrong use: command, flag or argument
-    3   no such device, a device of the kernel (not supported yet), or an unsupported queue pair type
+    3   no such device or port, or the device can't do it: iWARP, an unsupported queue pair type
+    4   permission to open the device was denied
     5   the server can't be reached
     6   the other end sends nothing during the exchange, or the time limit expired (--timeout)`,
 		Example: fmt.Sprintf(`  rdmactl bench %[1]s -d roce@192.0.2.1
   rdmactl bench %[1]s -d roce@192.0.2.2 192.0.2.1
+  # a card; without -d the first one whose port is active
+  rdmactl bench %[1]s -d mlx5_0 192.0.2.1
   # all sizes; the server needs -a too
   rdmactl bench %[1]s -d roce@eth0 -a -o csv 192.0.2.1 > sizes.csv
   # ten seconds of 64 KiB; the server needs -s and -D too
@@ -110,8 +117,8 @@ Exit codes:
 func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f, c, d := cmd.Flags(), &b.config, test.Defaults()
 	cli.AddSetting(cmd, f, "device", "d")
-	f.Lookup("device").Usage = "`NAME` of the device: roce@ADDRESS or roce@NETDEV, which is RoCE v2 in user space " +
-		"on an address of this machine (default: the first one that can be opened)"
+	f.Lookup("device").Usage = "`NAME` of the device: mlx5_0; or roce@ADDRESS or roce@NETDEV, which is RoCE v2 in " +
+		"user space on an address of this machine (default: the first one that can be opened)"
 	f.IntVarP(&b.tcpPort, "tcp-port", "p", bench.DefaultPort, "TCP `PORT` of the server")
 	cli.AddSettingAs(cmd, f, "port", "ib-port", "i")
 	f.Lookup("ib-port").Usage = "`PORT` of the device (default 1)"
@@ -126,8 +133,10 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	cli.AddSetting(cmd, f, "mtu", "m")
 	f.Lookup("mtu").Usage = "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default that of the port)"
 	cli.AddSetting(cmd, f, "qp-type", "c")
-	f.Lookup("qp-type").Usage = "`TYPE` of the queue pairs: RC, UC or UD; UD is not measured yet"
-	f.IntVarP(&c.GIDIndex, "gid-index", "x", 0, "`INDEX` of the port's GID")
+	f.Lookup("qp-type").Usage = "`TYPE` of the queue pairs: RC; UC for WRITE and SEND; UD for SEND, up to the MTU"
+	f.IntVarP(&c.GIDIndex, "gid-index", "x", 0, "`INDEX` of the port's GID (default the one that rdmactl env derives; "+
+		"none on InfiniBand)")
+	f.Uint8Var(&c.ServiceLevel, "sl", 0, "InfiniBand service `LEVEL`, 0 to 15")
 	f.IntVarP(&c.TxDepth, "tx-depth", "t", 0, fmt.Sprintf("`REQUESTS` in flight (default %d; %d for latency)",
 		bench.WriteBW.Defaults().TxDepth, bench.WriteLat.Defaults().TxDepth))
 	f.IntVarP(&c.RxDepth, "rx-depth", "r", 0,
@@ -136,6 +145,14 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f.Lookup("qp-timeout").Usage = "acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31; 0 for no limit"
 	f.StringVar(&b.wait, "wait", "hybrid", "`HOW` to wait for completions: hybrid, event, busy")
 	cli.CompleteWords(cmd, "wait", []string{"hybrid", "event", "busy"})
+	f.BoolVar(&c.HugePages, "hugepages", false, "take the memory from huge pages of 2 MiB, which must be reserved")
+	f.StringVar(&b.numa, "numa", numaAuto, "NUMA `NODE` to measure on, with memory there: auto for that of the card, "+
+		"none for any, or a number")
+	cli.CompleteWords(cmd, "numa", []string{numaAuto, numaNone})
+	f.BoolVar(&c.CPUUtil, "cpu-util", false, "measure how busy the machine's CPUs are; needs -D")
+	if test.Op() != verbs.SendOpRead {
+		f.IntVarP(&b.inline, "inline", "I", -1, inlineUsage(test))
+	}
 	cmd.MarkFlagsMutuallyExclusive("all", "size")
 	cmd.MarkFlagsMutuallyExclusive("all", "duration")
 	cmd.MarkFlagsMutuallyExclusive("iterations", "duration")
@@ -146,6 +163,7 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 		return
 	}
 	f.IntVar(&c.QueuePairs, "qps", 1, "`NUMBER` of queue pairs")
+	f.BoolVar(&c.MRPerQP, "mr-per-qp", false, "register the memory of each queue pair as a region of its own")
 	f.IntVarP(&c.PostList, "post-list", "l", 1, "post this `NUMBER` of requests in one call")
 	f.IntVarP(&c.CQModeration, "cq-mod", "Q", 0,
 		"request one completion for this `NUMBER` of requests (default 100; 1 above 8 KiB)")
@@ -153,6 +171,18 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f.BoolVar(&c.WarmUp, "warm-up", false, "send some messages before measuring")
 	f.BoolVar(&c.ReportGbps, "report-gbits", false,
 		"send results to the server in Gb/s, for a server that runs with --report_gbits")
+}
+
+// inlineUsage describes --inline: -1 is the default of the test.
+func inlineUsage(test bench.Test) string {
+	const text = "copy messages of up to this `SIZE` in bytes into their requests; 0 for none (default "
+	switch {
+	case !test.IsLatency():
+		return text + "0)"
+	case test == bench.SendLat:
+		return text + "236, or 188 for UD, or what the device grants, with cards; 0 with software devices)"
+	}
+	return text + "220, or what the device grants, with cards; 0 with software devices)"
 }
 
 // benchArgs accepts one HOST. A user who knows perftest types -q 8 for eight queue pairs, which
@@ -200,6 +230,15 @@ func (b *benchFlags) resolve(cmd *cobra.Command, values config.Values, args []st
 		return c, fmt.Errorf("--tcp-port %d is not 1 to 65535", b.tcpPort)
 	}
 	c.Wait, c.Duration, c.Margin = wait, time.Duration(b.duration), time.Duration(b.margin)
+	switch f := cmd.Flags().Lookup("inline"); {
+	case f == nil || !f.Changed:
+	case b.inline < 0:
+		return c, fmt.Errorf("--inline %d is negative", b.inline)
+	case b.inline == 0:
+		c.Inline = -1 // 0 is the default there
+	default:
+		c.Inline = b.inline
+	}
 	steer(&c, values)
 	if cmd.Flags().Changed("margin") && b.margin == 0 {
 		c.Margin = -1
@@ -247,11 +286,14 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 		app.Out.Note("%s", why)
 	}
 	defer func() { err = errors.Join(err, device.Close()) }()
+	if err := adapt(ctx, app, device, &cfg, cmd.Flags().Changed("gid-index"), flags.numa); err != nil {
+		return err
+	}
 	for _, advice := range device.Advice() {
 		app.Out.Note("note: %s", advice)
 	}
 	classicText := &bytes.Buffer{}
-	printer := &classic.Printer{W: classicText, Gbits: cfg.ReportGbps}
+	printer := &classic.Printer{W: classicText, Gbits: cfg.ReportGbps, CPUUtil: cfg.CPUUtil}
 	if app.Out.Format() == formatClassic {
 		cfg.Observer = printer.Observer()
 	}
@@ -281,6 +323,35 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 		return app.Out.Raw(text.Bytes())
 	}
 	return app.Out.Print(result, benchBlocks(&result)...)
+}
+
+// adapt chooses what depends on the device: the GID, unless one is given, and the NUMA node.
+func adapt(
+	ctx context.Context, app *cli.App, device *verbs.Device, cfg *bench.Config, gidGiven bool, numa string,
+) error {
+	if !gidGiven {
+		index, why, err := cli.ChooseGID(ctx, device, cfg.Port)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			app.Out.Note("%s", why)
+		}
+		cfg.GIDIndex = index
+	}
+	allowed, err := cpus.Allowed()
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	where, err := place(os.DirFS("/"), device.Name(), numa, allowed)
+	if err != nil {
+		return err
+	}
+	if where.note != "" {
+		app.Out.Note("%s", where.note)
+	}
+	cfg.CPUs, cfg.NUMANode = where.cpus, where.node
+	return nil
 }
 
 // measure connects and runs the test.

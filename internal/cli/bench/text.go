@@ -18,6 +18,12 @@ func benchBlocks(r *bench.Result) []output.Block {
 	}
 	head := fmt.Sprintf("%s, %s on %s, peer %s, MTU %d, %s",
 		r.Test, r.Role, r.Device, remote, r.MTU, english.Count(r.QueuePairs, "queue pair"))
+	switch { // only a duration has it, which has one size
+	case len(r.Bandwidth) == 1:
+		head += utilization(r.Bandwidth[0].CPUUtil)
+	case len(r.Latency) == 1:
+		head += utilization(r.Latency[0].CPUUtil)
+	}
 	line := []output.Cell{output.Plain(head).Flow(0)}
 	if r.Scale != "" {
 		line = append(line, output.Plain("; ").Flow(0), output.Warn(r.Scale).Flow(0))
@@ -32,6 +38,14 @@ func benchBlocks(r *bench.Result) []output.Block {
 		blocks = append(blocks, output.Line(output.Plain("the client prints the results")))
 	}
 	return blocks
+}
+
+// utilization describes how busy the CPUs were, if that was measured.
+func utilization(percent *float64) string {
+	if percent == nil {
+		return ""
+	}
+	return fmt.Sprintf(", CPU %.2f %%", *percent)
 }
 
 func bandwidthTable(points []bench.BandwidthPoint) output.Table {

@@ -38,6 +38,8 @@ type Env struct {
 	// recorded node. Device is the device to open if the arguments name none.
 	Open   func(ctx context.Context, name string) (*verbs.Device, error)
 	Device string
+	// ChooseGID returns the index of the GID of a port if the arguments give none; nil chooses 0.
+	ChooseGID func(ctx context.Context, device *verbs.Device, port int) (int, error)
 	// OpenSubnet opens a port for management datagrams, any port with "" and 0; nil if there is no
 	// subnet, as on a recorded node.
 	OpenSubnet func(ctx context.Context, device string, port int) (fabric.Transport, error)

@@ -27,10 +27,10 @@ func perftestApplet(test bench.Test) Applet {
 		Name: name, Summary: what + test.OpName(), Usage: "[OPTION...] [HOST]", Like: name + " of perftest 4.5",
 		Example: "-d roce@192.0.2.1", Live: true,
 		Long: `Without HOST the program is the server and waits for one client. Either end may be the C program. -d
-selects an engine in user space, roce@ADDRESS or roce@NETDEV; this version can't open devices of the
-kernel. Without -d the program uses the first network device on which an engine can be opened, and
-prints its name on standard error. Options that only perftest supports are rejected by name.
-"rdmactl bench" has the same tests with percentiles, JSON and CSV.`,
+selects a device of the kernel (mlx5_0, rxe0), or an engine in user space (roce@ADDRESS or
+roce@NETDEV). Without -d the program uses the first device that can be opened and has an active
+port, otherwise the first engine, and prints its name on standard error. Options that only perftest
+supports are rejected by name. "rdmactl bench" has the same tests with percentiles, JSON and CSV.`,
 		run: func(ctx context.Context, env *Env) int { return runPerftest(ctx, env, test) },
 	}
 	for _, o := range classic.Help(test) {
@@ -42,7 +42,7 @@ prints its name on standard error. Options that only perftest supports are rejec
 func runPerftest(ctx context.Context, env *Env, test bench.Test) int {
 	return classic.Main(ctx, test, env.Args, classic.Env{
 		Name: env.Name, Device: env.Device, Stdout: throughWriter{env.Stdout}, Stderr: env.Stderr, Open: env.Open,
-		Hints: env.Hints,
+		ChooseGID: env.ChooseGID, Hints: env.Hints,
 	})
 }
 

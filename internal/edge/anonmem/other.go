@@ -3,6 +3,7 @@
 package anonmem
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 )
@@ -15,6 +16,12 @@ func Alloc(n int) ([]byte, error) {
 	}
 	return make([]byte, n), nil
 }
+
+// HugePage is the size of the pages of [AllocHuge] in bytes.
+const HugePage = 2 << 20
+
+// AllocHuge is not supported.
+func AllocHuge(int) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 // Free does nothing: the garbage collector frees the buffer.
 func Free([]byte) error { return nil }

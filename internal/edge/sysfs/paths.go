@@ -8,6 +8,7 @@ const (
 	ClassNet             = "sys/class/net"              // network devices
 	BusPCIDevices        = "sys/bus/pci/devices"        // PCI functions
 	ModuleDir            = "sys/module"                 // kernel modules, loaded or built in
+	NUMANodes            = "sys/devices/system/node"    // online, node0/cpulist
 	Dev                  = "dev"                        // device files
 	DevInfiniBand        = "dev/infiniband"             // device files of RDMA
 	ProcHostname         = "proc/sys/kernel/hostname"   // host name

@@ -14,7 +14,8 @@ import (
 // Soname is the file name with which libibverbs is opened.
 const Soname = "libibverbs.so.1"
 
-const packages = "libibverbs1 and ibverbs-providers (Debian, Ubuntu) or libibverbs (RHEL, Fedora, SUSE: libibverbs1)"
+const packages = "libibverbs1 and ibverbs-providers (Debian, Ubuntu), libibverbs (RHEL, Fedora), libibverbs1 (SUSE) " +
+	"or rdma-core (Alpine)"
 
 // Library is an open libibverbs. Open it with [Load].
 type Library struct {

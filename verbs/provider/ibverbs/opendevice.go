@@ -154,7 +154,23 @@ func (d *openDevice) Port(ctx context.Context, number int) (provider.PortAttribu
 		return provider.PortAttributes{}, err
 	}
 	defer d.release(&d.root)
+	if err := d.checkPort("query port", number); err != nil {
+		return provider.PortAttributes{}, err
+	}
 	return d.c.QueryPort(ctx, number)
+}
+
+// checkPort rejects the number of a port that the device doesn't have: the kernel's error would be
+// EINVAL. The error matches fs.ErrNotExist.
+func (d *openDevice) checkPort(op string, number int) error {
+	if number >= 1 && number <= len(d.links) {
+		return nil
+	}
+	ports := fmt.Sprintf("ports 1 to %d", len(d.links))
+	if len(d.links) == 1 {
+		ports = "port 1 only"
+	}
+	return &Error{Op: op, Device: d.name, Err: noDeviceError(fmt.Sprintf("no port %d: it has %s", number, ports))}
 }
 
 // GIDs implements [provider.Device].
@@ -163,6 +179,9 @@ func (d *openDevice) GIDs(ctx context.Context, port int) ([]provider.GIDEntry, e
 		return nil, err
 	}
 	defer d.release(&d.root)
+	if err := d.checkPort("query GIDs", port); err != nil {
+		return nil, err
+	}
 	attr, err := d.c.QueryPort(ctx, port)
 	if err != nil {
 		return nil, err

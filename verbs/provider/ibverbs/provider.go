@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
 // Provider opens the devices that libibverbs lists: hardware, and the kernel's rxe and siw. The
@@ -57,14 +58,21 @@ func (p Provider) list(ctx context.Context) (*Library, *DeviceList, error) {
 }
 
 // Open implements [provider.Provider]: name is that of an RDMA device, such as mlx5_0. The error
-// matches fs.ErrNotExist if libibverbs lists no such device or isn't installed; a missing library
-// or symbol is a *dl.Error, anything else a *recording.QueryError with a remedy.
+// matches fs.ErrNotExist if libibverbs lists no such device or isn't installed, or if the kernel
+// has no RDMA; a missing library or symbol is a *dl.Error, anything else a *recording.QueryError
+// with a remedy.
 func (p Provider) Open(ctx context.Context, name string) (provider.Device, error) {
-	if name == "" || strings.ContainsAny(name, "@/") {
+	if strings.Contains(name, "@") {
+		return nil, fs.ErrNotExist // an engine's: of no interest here
+	}
+	if name == "" || strings.Contains(name, "/") {
 		return nil, noDeviceError(fmt.Sprintf("%q: not the name of an RDMA device", name))
 	}
 	l, list, err := p.list(ctx)
 	if err != nil {
+		if q := asQueryError(err); q != nil && q.Query == recording.QueryDeviceList && q.Name == "ENOSYS" {
+			err = withoutRDMAError{err}
+		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	defer func() { _, _ = list.Close(), l.Close() }() // the device keeps the library open
@@ -76,14 +84,23 @@ func (p Provider) Open(ctx context.Context, name string) (provider.Device, error
 	return nil, noDeviceError(name + ": libibverbs lists no such device")
 }
 
-// noDeviceError is the error for a name that is no device of this machine; it matches
-// [fs.ErrNotExist], whose text would speak of a file.
+// noDeviceError is the error for a name that is no device of this machine, or for a port that a
+// device doesn't have; it matches [fs.ErrNotExist], whose text would speak of a file.
 type noDeviceError string
 
 func (e noDeviceError) Error() string { return string(e) }
 
 // Is reports whether target is fs.ErrNotExist.
 func (e noDeviceError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// withoutRDMAError is the error for a kernel whose RDMA modules aren't loaded. It has no devices,
+// so it also matches [fs.ErrNotExist].
+type withoutRDMAError struct{ error }
+
+func (e withoutRDMAError) Unwrap() error { return e.error }
+
+// Is reports whether target is fs.ErrNotExist.
+func (e withoutRDMAError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // open opens a device and queries what doesn't change.
 func open(ctx context.Context, listed *Device) (provider.Device, error) {
