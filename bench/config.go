@@ -59,10 +59,10 @@ type Config struct {
 	Inline int
 	// HugePages takes the memory from huge pages of 2 MiB, which the system must have.
 	HugePages bool
-	// GPU takes the memory from a GPU, which the device must be able to access; nil takes it from the
-	// host. It sets MLX5_SCATTER_TO_CQE=0 in the environment of the process, as perftest does: the
-	// driver of ConnectX cards would otherwise access the memory with the CPU. Not for WriteLat, and
-	// not with Inline or HugePages.
+	// GPU takes the memory from a GPU, which the device must be able to access; nil takes it from
+	// the host. It sets MLX5_SCATTER_TO_CQE=0 in the environment of the process, as perftest does:
+	// the driver of ConnectX cards would otherwise access the memory with the CPU. Not for
+	// WriteLat, and not with Inline or HugePages.
 	GPU *GPU
 	// MRPerQP registers the memory of each queue pair as a region of its own.
 	MRPerQP bool

@@ -81,7 +81,8 @@ type gpuMemory struct {
 func allocateGPU(device *verbs.Device, g *GPU, n int) (*gpuMemory, error) {
 	caps := device.Capabilities()
 	if !caps.Has(verbs.CapDMABuf) && !caps.Has(verbs.CapRegisterAddress) {
-		return nil, &GPUAccessError{device.Name(), "it is an engine in user space, which accesses memory of the host only"}
+		const reason = "it is an engine in user space, which accesses memory of the host only"
+		return nil, &GPUAccessError{device.Name(), reason}
 	}
 	// libmlx5 would otherwise let the CPU copy short messages to where they were received.
 	if err := os.Setenv("MLX5_SCATTER_TO_CQE", "0"); err != nil {

@@ -31,8 +31,8 @@ type cudaGPU struct {
 }
 
 // cudaPackages are those that contain libcuda.so.1.
-const cudaPackages = "NVIDIA's driver: libcuda1 (Debian), libnvidia-compute-VERSION (Ubuntu), nvidia-driver-cuda-libs " +
-	"(RHEL); in a container, the NVIDIA Container Toolkit provides it"
+const cudaPackages = "NVIDIA's driver: libcuda1 (Debian), libnvidia-compute-VERSION (Ubuntu), " +
+	"nvidia-driver-cuda-libs (RHEL); in a container, the NVIDIA Container Toolkit provides it"
 
 func openCUDA(name string, index int) (device, error) {
 	c := &cudaGPU{}

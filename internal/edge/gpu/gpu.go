@@ -71,11 +71,22 @@ func (e *Error) Hints() []string {
 // Errors that [Error] wraps.
 var (
 	// ErrNoGPU is matched by the error for a GPU that is not there; it matches [fs.ErrNotExist].
-	ErrNoGPU = fmt.Errorf("no such GPU: %w", fs.ErrNotExist)
+	ErrNoGPU error = &sentinel{"no such GPU", fs.ErrNotExist}
 	// ErrNoDMABuf is matched by the error for a GPU or a driver that exports no memory; it matches
 	// [errors.ErrUnsupported].
-	ErrNoDMABuf = fmt.Errorf("no dma-buf: %w", errors.ErrUnsupported)
+	ErrNoDMABuf error = &sentinel{"no dma-buf", errors.ErrUnsupported}
 )
+
+// sentinel is an error that matches a more general one.
+type sentinel struct {
+	text   string
+	target error
+}
+
+func (e *sentinel) Error() string { return e.text }
+
+// Is matches the general error.
+func (e *sentinel) Is(target error) bool { return target == e.target }
 
 // Drivers are the file names with which driver libraries are opened. The zero value has the usual
 // ones.
@@ -139,8 +150,8 @@ const granule = 64 << 10
 
 func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
 
-// PeerMemory returns the name of the kernel module, loaded on the node whose files root has, through
-// which a card can access memory of a GPU without dma-buf, by its address. It is "" if there is none.
+// PeerMemory returns the name of the kernel module through which a card can access memory of a GPU
+// without dma-buf, by its address, or "" if none is loaded on the node whose files root has.
 func PeerMemory(root fs.FS, kind Kind) string {
 	if kind != CUDA {
 		return ""

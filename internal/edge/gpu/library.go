@@ -93,14 +93,14 @@ func remedy(kind Kind, err error) string {
 	case isLibrary:
 		return e.Remedy
 	case errors.Is(err, ErrNoGPU) && kind == CUDA:
-		return "nvidia-smi -L lists the GPUs; a container needs --gpus, and CUDA_VISIBLE_DEVICES hides GPUs and renumbers " +
-			"the others"
-	case errors.Is(err, ErrNoGPU):
-		return "rocminfo lists the GPUs; a container needs /dev/kfd and /dev/dri, and HIP_VISIBLE_DEVICES hides GPUs and " +
+		return "nvidia-smi -L lists the GPUs; a container needs --gpus, and CUDA_VISIBLE_DEVICES hides GPUs and " +
 			"renumbers the others"
+	case errors.Is(err, ErrNoGPU):
+		return "rocminfo lists the GPUs; a container needs /dev/kfd and /dev/dri, and HIP_VISIBLE_DEVICES hides GPUs " +
+			"and renumbers the others"
 	case errors.Is(err, ErrNoDMABuf) && kind == CUDA:
-		return "install NVIDIA's open kernel modules with CUDA 11.7 or newer on Linux 5.12 or newer, for dma-buf; or load " +
-			"nvidia_peermem (modprobe nvidia_peermem)"
+		return "install NVIDIA's open kernel modules with CUDA 11.7 or newer on Linux 5.12 or newer, for dma-buf; or " +
+			"load nvidia_peermem (modprobe nvidia_peermem)"
 	case errors.Is(err, ErrNoDMABuf):
 		return "install ROCm 5.6 or newer, on a kernel with CONFIG_DMABUF_MOVE_NOTIFY and CONFIG_PCI_P2PDMA"
 	}
