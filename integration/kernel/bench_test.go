@@ -198,8 +198,8 @@ func TestBenchDeviceOptions(t *testing.T) {
 func TestBenchWithoutGPU(t *testing.T) {
 	g := withRdmactl(t)
 	for flag, want := range map[string][2]string{
-		"--use-cuda=0": {"write_bw with rxe0: CUDA GPU 0: open: open libcuda.so.1: ", "hint: install NVIDIA's driver"},
-		"--use-rocm=0": {"write_bw with rxe0: ROCm GPU 0: open: open libamdhip64.so: ", "hint: install ROCm's runtime"},
+		"--use-cuda=0": {"write_bw with rxe0: CUDA GPU 0: open libcuda.so.1: ", "hint: install NVIDIA's driver"},
+		"--use-rocm=0": {"write_bw with rxe0: ROCm GPU 0: open libamdhip64.so: ", "hint: install ROCm's runtime"},
 	} {
 		res, err := g.Run(t.Context(), "timeout 20 "+rdmactl+" bench write-bw -d rxe0 "+flag)
 		if err != nil {

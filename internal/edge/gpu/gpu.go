@@ -48,14 +48,19 @@ func (k Kind) String() string {
 type Error struct {
 	Kind  Kind
 	Index int    // of the GPU
-	Op    string // "allocate 64 KiB"
+	Op    string // "allocate 65536 bytes", or "" for opening it
 	Err   error
 	// Remedy is what to install or to load, or "".
 	Remedy string
 }
 
 // Error implements error.
-func (e *Error) Error() string { return fmt.Sprintf("%v GPU %d: %s: %v", e.Kind, e.Index, e.Op, e.Err) }
+func (e *Error) Error() string {
+	if e.Op == "" {
+		return fmt.Sprintf("%v GPU %d: %v", e.Kind, e.Index, e.Err)
+	}
+	return fmt.Sprintf("%v GPU %d: %s: %v", e.Kind, e.Index, e.Op, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
@@ -123,7 +128,7 @@ func (d Drivers) Allocate(kind Kind, index int, length uint64) (*Buffer, error) 
 	}
 	gpu, err := d.open(kind, index)
 	if err != nil {
-		return fail("open", err)
+		return fail("", err)
 	}
 	b := &Buffer{kind: kind, index: index, gpu: gpu, length: length, size: roundUp(length, granule), fd: -1}
 	if b.addr, err = gpu.malloc(b.size); err != nil {

@@ -173,19 +173,19 @@ func TestFailures(t *testing.T) {
 		want     string
 	}{
 		{CUDA, cuda, "cuInit", 100, "cuInit: no CUDA-capable device is detected (100)"},
-		{CUDA, cuda, "cuInit", 999, "open: cuInit: error 999"},
-		{CUDA, cuda, "cuDeviceGetCount", 3, "open: cuDeviceGetCount: error 3"},
-		{CUDA, cuda, "cuDeviceGet", 3, "open: cuDeviceGet: error 3"},
-		{CUDA, cuda, "cuDeviceGetName", 3, "open: cuDeviceGetName: error 3"},
-		{CUDA, cuda, "cuDevicePrimaryCtxRetain", 3, "open: cuDevicePrimaryCtxRetain: error 3"},
+		{CUDA, cuda, "cuInit", 999, "cuInit: error 999"},
+		{CUDA, cuda, "cuDeviceGetCount", 3, "cuDeviceGetCount: error 3"},
+		{CUDA, cuda, "cuDeviceGet", 3, "cuDeviceGet: error 3"},
+		{CUDA, cuda, "cuDeviceGetName", 3, "cuDeviceGetName: error 3"},
+		{CUDA, cuda, "cuDevicePrimaryCtxRetain", 3, "cuDevicePrimaryCtxRetain: error 3"},
 		{CUDA, cuda, "cuMemAlloc", 2, "allocate 65536 bytes: cuMemAlloc: out of memory (2)"},
 		{CUDA, cuda, "cuMemcpyHtoD", 700, "copy to the GPU: cuMemcpyHtoD: error 700"},
 		{CUDA, cuda, "cuCtxSynchronize", 700, "copy to the GPU: cuCtxSynchronize: error 700"},
 		{CUDA, cuda, "cuMemcpyDtoH", 700, "copy from the GPU: cuMemcpyDtoH: error 700"},
 		{CUDA, cuda, "cuDeviceGetAttribute", 1, "no dma-buf: cuDeviceGetAttribute: error 1"},
 		{CUDA, cuda, "cuMemGetHandleForAddressRange", 801, "no dma-buf"},
-		{ROCm, hip, "hipGetDeviceCount", 100, "open: no such GPU: hipGetDeviceCount: unknown error (100)"},
-		{ROCm, hip, "hipDeviceGetName", 3, "open: hipDeviceGetName: unknown error (3)"},
+		{ROCm, hip, "hipGetDeviceCount", 100, "no such GPU: hipGetDeviceCount: unknown error (100)"},
+		{ROCm, hip, "hipDeviceGetName", 3, "hipDeviceGetName: unknown error (3)"},
 		{ROCm, hip, "hipMalloc", 2, "allocate 65536 bytes: hipMalloc: out of memory (2)"},
 		{ROCm, hip, "hipMemcpy to device", 3, "copy to the GPU: hipMemcpy: unknown error (3)"},
 		{ROCm, hip, "hipDeviceSynchronize", 3, "copy to the GPU: hipDeviceSynchronize: unknown error (3)"},
@@ -221,12 +221,12 @@ func use(t *testing.T, d Drivers, kind Kind) error {
 func TestAbsent(t *testing.T) {
 	d, cuda, _, _ := drivers(t, "-DOLD")
 	_, err := Drivers{CUDA: "libno-such-gpu.so.1"}.Allocate(CUDA, 0, 1)
-	checkRemedy(t, err, errors.ErrUnsupported, "CUDA GPU 0: open: open libno-such-gpu.so.1", "install NVIDIA's driver")
+	checkRemedy(t, err, errors.ErrUnsupported, "CUDA GPU 0: open libno-such-gpu.so.1", "install NVIDIA's driver")
 	_, err = Drivers{HIP: "libno-such-gpu.so.1"}.Allocate(ROCm, 0, 1)
-	checkRemedy(t, err, errors.ErrUnsupported, "ROCm GPU 0: open: open libno-such-gpu.so.1", "install ROCm's runtime")
+	checkRemedy(t, err, errors.ErrUnsupported, "ROCm GPU 0: open libno-such-gpu.so.1", "install ROCm's runtime")
 	for _, kind := range []Kind{CUDA, ROCm} {
 		_, err = d.Allocate(kind, 2, 1)
-		checkRemedy(t, err, fs.ErrNotExist, kind.String()+" GPU 2: open: no such GPU", "lists the GPUs")
+		checkRemedy(t, err, fs.ErrNotExist, kind.String()+" GPU 2: no such GPU", "lists the GPUs")
 	}
 	checkRemedy(t, use(t, d, CUDA), ErrNoDMABuf, "no cuMemGetHandleForAddressRange", "nvidia_peermem")
 	cuda.control(t, "fake_dmabuf", 0)
