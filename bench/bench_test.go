@@ -33,6 +33,14 @@ func open(t testing.TB, address string) *verbs.Device {
 // both runs both ends of a test.
 func both(t testing.TB, client, server *verbs.Device, cfg bench.Config) (ofClient, ofServer bench.Result) {
 	t.Helper()
+	return bothWith(t, client, server, cfg, cfg)
+}
+
+// bothWith is like both, with a configuration of the server's own.
+func bothWith(
+	t testing.TB, client, server *verbs.Device, cfg, own bench.Config,
+) (ofClient, ofServer bench.Result) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	var lc net.ListenConfig
@@ -41,7 +49,6 @@ func both(t testing.TB, client, server *verbs.Device, cfg bench.Config) (ofClien
 		t.Fatal(err)
 	}
 	defer l.Close()
-	own := cfg
 	own.Role = perftest.RoleServer
 	done := make(chan error, 1)
 	go func() {

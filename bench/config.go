@@ -59,6 +59,11 @@ type Config struct {
 	Inline int
 	// HugePages takes the memory from huge pages of 2 MiB, which the system must have.
 	HugePages bool
+	// GPU takes the memory from a GPU, which the device must be able to access; nil takes it from
+	// the host. It sets MLX5_SCATTER_TO_CQE=0 in the environment of the process, as perftest does:
+	// the driver of ConnectX cards would otherwise access the memory with the CPU. Not for
+	// WriteLat, and not with Inline or HugePages.
+	GPU *GPU
 	// MRPerQP registers the memory of each queue pair as a region of its own.
 	MRPerQP bool
 	// CPUs are those that the measuring goroutine runs on, such as those of the card's NUMA node;
@@ -168,7 +173,7 @@ func (c Config) normalized() (Config, error) {
 	if c.MTU != 0 && c.MTU.Code() == 0 {
 		errs = append(errs, fmt.Errorf("MTU %d is not 256, 512, 1024, 2048 or 4096", c.MTU))
 	}
-	errs = append(errs, c.checkQPType(), c.adjust(moderated), c.checkDuration())
+	errs = append(errs, c.checkQPType(), c.checkGPU(), c.adjust(moderated), c.checkDuration())
 	if err := errors.Join(errs...); err != nil {
 		return c, err
 	}

@@ -21,16 +21,52 @@ func checkMemory(what string, queuePairs, slot int) error {
 	return nil
 }
 
-// allocate allocates the slots of queue pairs.
-func allocate(cfg *Config, slot int) ([]byte, error) {
-	n := 2 * cfg.QueuePairs * slot
+// memory is where the slots are. A test registers parts of it, and frees it after their regions are
+// closed.
+type memory interface {
+	register(pd *verbs.ProtectionDomain, at, length int, options verbs.MemoryOptions) (*verbs.MemoryRegion, error)
+	// describe returns where it is and how it was registered, "" for memory of the host.
+	describe() string
+	free() error
+}
+
+// hostMemory is memory of the host.
+type hostMemory []byte
+
+func (m hostMemory) register(
+	pd *verbs.ProtectionDomain, at, length int, options verbs.MemoryOptions,
+) (*verbs.MemoryRegion, error) {
+	return pd.RegisterMemory(m[at:at+length], options)
+}
+
+func (m hostMemory) describe() string { return "" }
+
+func (m hostMemory) free() error { return anonmem.Free(m) }
+
+// allocate allocates n bytes for the slots of queue pairs.
+func allocate(device *verbs.Device, cfg *Config, slot, n int) (memory, error) {
+	if cfg.GPU != nil {
+		m, err := allocateGPU(device, cfg.GPU, n)
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
+	m, err := allocateHost(cfg, slot, n)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func allocateHost(cfg *Config, slot, n int) (hostMemory, error) {
 	alloc, pages := anonmem.Alloc, ""
 	if cfg.HugePages {
 		alloc, pages = anonmem.AllocHuge, " in huge pages"
 	}
-	memory, err := alloc(n)
+	m, err := alloc(n)
 	if err == nil {
-		return memory, nil
+		return m, nil
 	}
 	pairs := "queue pairs"
 	if cfg.QueuePairs == 1 {
@@ -66,16 +102,17 @@ func (r *rig) register() (err error) {
 	if err := checkMemory(fmt.Sprintf("slots of %d bytes", r.slot), r.cfg.QueuePairs, r.slot); err != nil {
 		return err
 	}
-	if r.memory, err = allocate(&r.cfg, r.slot); err != nil {
+	all := 2 * r.cfg.QueuePairs * r.slot
+	if r.memory, err = allocate(r.device, &r.cfg, r.slot, all); err != nil {
 		return err
 	}
 	options := verbs.MemoryOptions{Access: verbs.AccessLocalWrite | r.access()}
-	each := len(r.memory)
+	each := all
 	if r.cfg.MRPerQP {
 		each = 2 * r.slot
 	}
-	for at := 0; at+each <= 2*r.cfg.QueuePairs*r.slot || at == 0; at += each {
-		mr, err := r.pd.RegisterMemory(r.memory[at:at+each], options)
+	for at := 0; at+each <= all || at == 0; at += each {
+		mr, err := r.memory.register(r.pd, at, each, options)
 		if err != nil {
 			return err
 		}
@@ -131,5 +168,5 @@ func (r *rig) release() error {
 	if err := errors.Join(errs...); err != nil || r.memory == nil {
 		return err
 	}
-	return anonmem.Free(r.memory)
+	return r.memory.free()
 }

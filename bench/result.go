@@ -49,6 +49,7 @@ type Setup struct {
 	QPType          string     `json:"qpType"` // RC, UC or UD
 	Inline          int        `json:"inline"` // messages up to this number of bytes are copied when posted
 	HugePages       bool       `json:"hugePages,omitempty"`
+	Memory          string     `json:"memory,omitempty"`   // GPU and way to register; "" is memory of the host
 	MRPerQP         bool       `json:"mrPerQP,omitempty"`  // each queue pair has a region of its own
 	CPUs            string     `json:"cpus,omitempty"`     // those that the test ran on, if it was kept there: 0-3,8
 	NUMANode        *int       `json:"numaNode,omitempty"` // the node of these CPUs, if they are those of one

@@ -26,7 +26,7 @@ type rig struct {
 	pd     *verbs.ProtectionDomain
 	sends  *verbs.CompletionQueue
 	recvs  *verbs.CompletionQueue
-	memory []byte // memory of mrs
+	memory memory // memory of mrs
 	mrs    []*verbs.MemoryRegion
 	qps    []*verbs.QueuePair
 	paths  []*verbs.AddressHandle // UD only, per queue pair

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/rdmakit/rdmakit/bench/perftest"
 	"github.com/rdmakit/rdmakit/internal/edge/cpus"
@@ -91,11 +92,15 @@ func call[T any](f func(T), v T) {
 
 func setupOf(r *rig, agreed perftest.Agreed, notes []string) Setup {
 	c := &r.cfg
+	where := r.memory.describe()
+	if where != "" {
+		notes = append(slices.Clip(notes), "the memory is on "+where)
+	}
 	s := Setup{
 		Test: c.Test.String(), Role: c.Role.String(), Device: r.device.Name(), Scale: scaleOf(r.device.Name()),
 		LinkLayer: r.port.LinkLayer.String(), MTU: r.mtu, QueuePairs: c.QueuePairs, TxDepth: c.TxDepth,
 		RxDepth: c.RxDepth, CQModeration: c.CQModeration, PostList: c.PostList, GIDIndex: c.GIDIndex,
-		QPType: c.QPType.String(), Inline: r.inline, HugePages: c.HugePages, MRPerQP: c.MRPerQP,
+		QPType: c.QPType.String(), Inline: r.inline, HugePages: c.HugePages, Memory: where, MRPerQP: c.MRPerQP,
 		CPUs: cpus.FormatList(c.CPUs), NUMANode: c.NUMANode,
 		DurationSeconds: c.Duration.Seconds(), PeerVersion: agreed.Peer.String(), Notes: notes,
 		Local: endpoints(r.own),

@@ -126,6 +126,10 @@ func options() []option {
 		{0, "cpu_util", false, func(o *Options, _ string) error { o.Config.CPUUtil = true; return nil }},
 		{0, "ipv6", false, func(*Options, string) error { return nil }},
 		{0, "mr_per_qp", false, func(o *Options, _ string) error { o.Config.MRPerQP = true; return nil }},
+		{0, "use_cuda", true, func(o *Options, s string) error { return setGPU(o, bench.GPUCUDA, s) }},
+		{0, "use_cuda_dmabuf", false, func(o *Options, _ string) error { return needGPU(o, bench.GPUCUDA) }},
+		{0, "use_rocm", true, func(o *Options, s string) error { return setGPU(o, bench.GPUROCm, s) }},
+		{0, "use_rocm_dmabuf", false, func(o *Options, _ string) error { return needGPU(o, bench.GPUROCm) }},
 		{0, "use_hugepages", false, func(o *Options, _ string) error { o.Config.HugePages = true; return nil }},
 	}...)
 }
@@ -166,6 +170,25 @@ func unsupported() []option {
 		{0, "use_old_post_send", false, nil},
 		{0, "recv_post_list", true, nil},
 	}
+}
+
+// setGPU selects the GPU whose memory is used.
+func setGPU(o *Options, kind bench.GPUKind, s string) error {
+	if g := o.Config.GPU; g != nil && g.Kind != kind {
+		return fmt.Errorf("memory of %v and %v exclude each other", g.Kind, kind)
+	}
+	g := &bench.GPU{Kind: kind}
+	o.Config.GPU = g
+	return setInt(&g.Index, s)
+}
+
+// needGPU accepts an option to register as dma-buf, which is the default here; as in perftest, it
+// follows that of the GPU.
+func needGPU(o *Options, kind bench.GPUKind) error {
+	if g := o.Config.GPU; g == nil || g.Kind != kind {
+		return fmt.Errorf("no --use_%s before it", strings.ToLower(kind.String()))
+	}
+	return nil
 }
 
 func setInt(field *int, s string) error {

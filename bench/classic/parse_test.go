@@ -60,6 +60,10 @@ func TestParse(t *testing.T) {
 				c.CPUUtil, c.MRPerQP, c.HugePages = true, true, true
 			}),
 		},
+		{"--use_cuda=3 --use_cuda_dmabuf", base(func(o *Options) {
+			o.Config.GPU = &bench.GPU{Kind: bench.GPUCUDA, Index: 3}
+		})},
+		{"--use_rocm 0 --use_rocm_dmabuf", base(func(o *Options) { o.Config.GPU = &bench.GPU{Kind: bench.GPUROCm} })},
 		{"-- host", base(func(o *Options) { o.Host, o.Config.Role = "host", perftest.RoleClient })},
 		{"-V -h", base(func(o *Options) { o.Version, o.Help = true, true })},
 	}
@@ -68,7 +72,8 @@ func TestParse(t *testing.T) {
 		if err != nil {
 			t.Errorf("Parse(%q) = %v", tt.args, err)
 		}
-		if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(bench.Config{}, "Observer")); diff != "" {
+		options := cmp.Options{cmpopts.IgnoreFields(bench.Config{}, "Observer"), cmpopts.IgnoreUnexported(bench.GPU{})}
+		if diff := cmp.Diff(tt.want, got, options); diff != "" {
 			t.Errorf("Parse(%q) differs (-want +got):\n%s", tt.args, diff)
 		}
 	}
@@ -95,6 +100,10 @@ func TestParseErrors(t *testing.T) {
 		{"--use-srq", "option --use-srq: unsupported operation", true},
 		{"--all=3", "option --all has no value", false},
 		{"--report", "may be --", false},
+		{"--use_cuda x", `option --use_cuda "x": not a number`, false},
+		{"--use_cuda 0 --use_rocm 0", "memory of CUDA and ROCm exclude each other", false},
+		{"--use_rocm 0 --use_cuda_dmabuf", "no --use_cuda before it", false},
+		{"--use_rocm_dmabuf", "no --use_rocm before it", false},
 		{"-u 32", `option -u "32"`, false},
 		{"a b", `unexpected argument "b"`, false},
 	}

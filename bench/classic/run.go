@@ -142,6 +142,10 @@ func Help(test bench.Test) []HelpLine {
 		{"-x, --gid-index=N", "index of the port's GID (default: the one that fits, none on InfiniBand)"},
 		{"--cpu_util", "measure how busy the CPUs are; needs -D"},
 		{"--report_gbits", "Gb/s instead of MB/s"},
+		{"--use_cuda=INDEX", "take the memory from an NVIDIA GPU, counted from 0"},
+		{"--use_cuda_dmabuf", "accepted: dma-buf is used wherever the GPU has it"},
+		{"--use_rocm=INDEX", "take the memory from an AMD GPU, counted from 0"},
+		{"--use_rocm_dmabuf", "accepted: dma-buf is used wherever the GPU has it"},
 		{"--use_hugepages", "take the memory from huge pages of 2 MiB"},
 	}
 	if test.Op() != verbs.SendOpRead {

@@ -193,6 +193,26 @@ func TestBenchDeviceOptions(t *testing.T) {
 	}
 }
 
+// TestBenchWithoutGPU checks the error on a machine without the driver of a GPU, and that it comes
+// before a server waits.
+func TestBenchWithoutGPU(t *testing.T) {
+	g := withRdmactl(t)
+	for flag, want := range map[string][2]string{
+		"--use-cuda=0": {"write_bw with rxe0: CUDA GPU 0: open libcuda.so.1: ", "hint: install NVIDIA's driver"},
+		"--use-rocm=0": {"write_bw with rxe0: ROCm GPU 0: open libamdhip64.so: ", "hint: install ROCm's runtime"},
+	} {
+		res, err := g.Run(t.Context(), "timeout 20 "+rdmactl+" bench write-bw -d rxe0 "+flag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := string(res.Stderr)
+		if res.ExitCode != 3 || !strings.Contains(said, want[0]) || !strings.Contains(said, want[1]) {
+			t.Errorf("%s: exit code %d, want 3; said %s, want %q", flag, res.ExitCode, said, want)
+		}
+		t.Logf("%s: %s", flag, said)
+	}
+}
+
 // TestBenchDeviceToEngine runs rdmactl bench on rxe0 in the guest against an engine at the other
 // end of the cable.
 func TestBenchDeviceToEngine(t *testing.T) {

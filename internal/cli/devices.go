@@ -120,6 +120,16 @@ func (o *opener) devicesHint(ctx context.Context) string {
 	return "devices here: " + SomeNames(names, false)
 }
 
+// KernelDevicesHint lists the devices of the kernel on this machine.
+func KernelDevicesHint(ctx context.Context) string {
+	o := opener{node: localNode(ctx)}
+	names := o.kernelNames()
+	if len(names) == 0 {
+		return "this machine has no RDMA device of the kernel"
+	}
+	return "devices of the kernel here: " + SomeNames(names, false)
+}
+
 // kernelNames returns the names of the devices of the kernel.
 func (o *opener) kernelNames() (names []string) {
 	for _, d := range o.node.Devices {

@@ -38,6 +38,8 @@ type benchFlags struct {
 	wait     string
 	inline   int
 	numa     string
+	cuda     int
+	rocm     int
 	tcpPort  int
 	duration cli.SecondsValue
 	margin   cli.SecondsValue
@@ -94,7 +96,8 @@ Exit codes:
     0   the test succeeded
     1   a request failed, or the two ends are incompatible
     2   wrong use: command, flag or argument
-    3   no such device or port, or the device can't do it: iWARP, an unsupported queue pair type
+    3   no such device, port or GPU, or the device can't do it: iWARP, an unsupported queue pair
+        type, memory of a GPU
     4   permission to open the device was denied
     5   the server can't be reached
     6   the other end sends nothing during the exchange, or the time limit expired (--timeout)`,
@@ -149,6 +152,9 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f.StringVar(&b.numa, "numa", numaAuto, "NUMA `NODE` to measure on, with memory there: auto for that of the card, "+
 		"none for any, or a number")
 	cli.CompleteWords(cmd, "numa", []string{numaAuto, numaNone})
+	f.IntVar(&b.cuda, "use-cuda", -1, "take the memory from the NVIDIA GPU with this `INDEX`, counted from 0")
+	f.IntVar(&b.rocm, "use-rocm", -1, "take the memory from the AMD GPU with this `INDEX`, counted from 0")
+	cmd.MarkFlagsMutuallyExclusive("use-cuda", "use-rocm", "hugepages")
 	f.BoolVar(&c.CPUUtil, "cpu-util", false, "measure how busy the machine's CPUs are; needs -D")
 	if test.Op() != verbs.SendOpRead {
 		f.IntVarP(&b.inline, "inline", "I", -1, inlineUsage(test))
@@ -238,6 +244,12 @@ func (b *benchFlags) resolve(cmd *cobra.Command, values config.Values, args []st
 		c.Inline = -1 // 0 is the default there
 	default:
 		c.Inline = b.inline
+	}
+	switch flags := cmd.Flags(); {
+	case flags.Changed("use-cuda"):
+		c.GPU = &bench.GPU{Kind: bench.GPUCUDA, Index: b.cuda}
+	case flags.Changed("use-rocm"):
+		c.GPU = &bench.GPU{Kind: bench.GPUROCm, Index: b.rocm}
 	}
 	steer(&c, values)
 	if cmd.Flags().Changed("margin") && b.margin == 0 {
@@ -360,10 +372,14 @@ func measure(
 	printer *classic.Printer,
 ) (bench.Result, error) {
 	if err := bench.Check(ctx, device, cfg); err != nil { // before the other end has to wait
+		hints := settingHints(app.Config)
+		if _, ok := errors.AsType[*bench.GPUAccessError](err); ok {
+			hints = append(hints, cli.KernelDevicesHint(ctx))
+		}
 		if errors.Is(err, verbs.ErrNotSupported) {
 			err = &cli.ExitError{Code: cli.ExitNotFound, Err: err}
 		}
-		return bench.Result{}, cli.WithHints(err, settingHints(app.Config)...)
+		return bench.Result{}, cli.WithHints(err, hints...)
 	}
 	host := ""
 	if len(args) > 0 {

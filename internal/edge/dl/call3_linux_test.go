@@ -79,3 +79,17 @@ func BenchmarkCall(b *testing.B) {
 		}
 	})
 }
+
+// TestSetenv checks that C libraries see what os.Setenv sets.
+func TestSetenv(t *testing.T) {
+	t.Setenv("DL_TEST_SETENV", "value")
+	name := []byte("DL_TEST_SETENV\x00")
+	get := libc(t, "getenv")
+	at, _ := get.CallErrno(uintptr(unsafe.Pointer(&name[0])))
+	if at == 0 {
+		t.Fatal("getenv after os.Setenv = NULL")
+	}
+	if got := cString(*(**byte)(unsafe.Pointer(&at))); got != "value" {
+		t.Errorf("getenv after os.Setenv = %q", got)
+	}
+}
