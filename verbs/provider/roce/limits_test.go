@@ -113,8 +113,12 @@ func TestOverrunEndsConnection(t *testing.T) {
 	if n, err := cq.Poll(wcs[:]); n != 1 || err != nil {
 		t.Errorf("Poll = %d, %v; want the first completion", n, err)
 	}
-	if _, err := cq.Poll(wcs[:]); !errors.Is(err, provider.ErrOverrun) {
-		t.Errorf("Poll = %v, want ErrOverrun", err)
+	// There is room again, but a completion in it would follow one that is lost.
+	if n, err := v.qp.PostSend([]provider.SendRequest{{ID: 5}}); n != 1 || err != nil {
+		t.Fatalf("PostSend in state ERR = %d, %v, want a request that is flushed", n, err)
+	}
+	if n, err := cq.Poll(wcs[:]); n != 0 || !errors.Is(err, provider.ErrOverrun) {
+		t.Errorf("Poll = %d, %v, want ErrOverrun", n, err)
 	}
 }
 
