@@ -40,8 +40,8 @@ type completion struct {
 
 // push adds a completion, whose slot the caller has counted in unpolled; solicited reports whether
 // its sender has asked for an event, as a completion with an error always does. push reports false
-// when the ring is full: the completion queue is then in an error state, as with hardware, and takes
-// no completion any more, so that there is no gap between those that the program polls.
+// when the ring is full: the completion queue is then in an error state, as with hardware, and
+// takes no completion any more, so that there is no gap between those that the program polls.
 func (q *completionQueue) push(wc provider.WorkCompletion, unpolled *atomic.Int32, solicited bool) bool {
 	q.mu.Lock()
 	ok := !q.overrun && q.n < len(q.ring)
