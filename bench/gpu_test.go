@@ -283,3 +283,11 @@ func TestGPUOnDevice(t *testing.T) {
 		t.Errorf("%d regions are still registered", n)
 	}
 }
+
+// TestGPUNeverInline checks that no message in memory of a GPU is copied by the CPU.
+func TestGPUNeverInline(t *testing.T) {
+	cfg := bench.Config{Test: bench.SendLat, GPU: &bench.GPU{}}
+	if n, err := bench.InlineOf(cfg); n != -1 || err != nil {
+		t.Errorf("inline bytes = %d, %v, want -1: none", n, err)
+	}
+}

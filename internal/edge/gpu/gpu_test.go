@@ -117,6 +117,9 @@ func TestBuffer(t *testing.T) {
 			}
 		})
 	}
+	if n := cuda.control(t, "fake_threads"); n != 0 {
+		t.Errorf("%d threads have still a context: other code of the program may run on them", n)
+	}
 	last := func(s standIn, n int) []string { c := s.calls(t); return c[len(c)-n:] }
 	if diff := cmp.Diff([]string{"cuMemFree", "cuDevicePrimaryCtxRelease"}, last(cuda, 2)); diff != "" {
 		t.Errorf("the last calls (-want +got):\n%s", diff)
@@ -126,6 +129,19 @@ func TestBuffer(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"hsa_amd_portable_export_dmabuf"}, hsa.calls(t)); diff != "" {
 		t.Errorf("calls of HSA (-want +got):\n%s", diff)
+	}
+}
+
+// TestOffset exports memory that doesn't start at a page: whole pages are exported.
+func TestOffset(t *testing.T) {
+	d, _, _, _ := drivers(t, "-DODD")
+	b, err := d.Allocate(CUDA, 0, 5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkExport(t, b, 0x100)
+	if err := b.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

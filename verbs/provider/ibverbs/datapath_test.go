@@ -420,6 +420,8 @@ func TestRejectedRequests(t *testing.T) {
 		{"at most 1", rc, provider.SendRequest{Segments: make([]provider.Segment, 2)}},
 		{"bytes inline", rc, provider.SendRequest{Data: make([]byte, 1)}},
 		{"RDMA READ on UC", uc, provider.SendRequest{Op: provider.SendOpRead}},
+		{"compare and swap on UC", uc, provider.SendRequest{Op: provider.SendOpCompareSwap}},
+		{"RDMA WRITE on UD", ud, provider.SendRequest{Op: provider.SendOpWrite}},
 		{"operation 99", rc, provider.SendRequest{Op: 99}},
 		{"without destination", ud, provider.SendRequest{}},
 		{"no window", rc, bind},
@@ -442,8 +444,14 @@ func TestRejectedRequests(t *testing.T) {
 		t.Errorf("PostReceive of a full device queue = %d, %v, want ErrQueueFull", n, err)
 	}
 	s.fail(t, failPost, syscall.EIO)
-	if n, err := rc.PostSend([]provider.SendRequest{{}}); n != 0 || !errors.Is(err, syscall.EIO) {
-		t.Errorf("PostSend on a lost device = %d, %v, want EIO", n, err)
+	for range 2 * rc.Capacity().MaxSendWR { // requests that were not taken occupy no entry
+		if n, err := rc.PostSend([]provider.SendRequest{{}}); n != 0 || !errors.Is(err, syscall.EIO) {
+			t.Fatalf("PostSend on a lost device = %d, %v, want EIO", n, err)
+		}
+	}
+	s.fail(t, failPost, syscall.EPIPE)
+	if n, err := rc.PostSend(make([]provider.SendRequest, 3)); n != 3 || !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("PostSend to a driver that has taken all = %d, %v, want 3 and EPIPE", n, err)
 	}
 	s.fail(t, failPost, 0)
 	s.fail(t, failPoll, 2)

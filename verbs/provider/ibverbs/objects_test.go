@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -252,6 +253,7 @@ func TestShared(t *testing.T) {
 		!strings.Contains(err.Error(), "the driver has granted no requests") {
 		t.Errorf("CreateSRQ of a driver that grants nothing = %v", err)
 	}
+	before := registered(&s.queues)
 	srq, err := s.pd.CreateSRQ(provider.SRQConfig{MaxWR: 100})
 	if err != nil {
 		t.Fatal(err)
@@ -292,15 +294,33 @@ func TestShared(t *testing.T) {
 	if n, err := srq.PostReceive(wrs); n != 0 || !errors.Is(err, provider.ErrQueueFull) {
 		t.Errorf("PostReceive to a full queue = %d, %v, want ErrQueueFull", n, err)
 	}
+	if q, ok := srq.(*sharedQueue); !ok || slices.Contains(q.pool.used, true) {
+		t.Error("requests that were not taken occupy entries")
+	}
 	if err := srq.Close(); !errors.Is(err, provider.ErrBusy) {
 		t.Errorf("Close of a queue in use = %v, want ErrBusy", err)
 	}
 	if err := errors.Join(qp.Close(), srq.Close(), srq.Close(), cq.Close()); err != nil {
 		t.Error(err)
 	}
+	if n := registered(&s.queues); n != before {
+		t.Errorf("%d work queues after closing, %d before", n, before)
+	}
 	if _, err := srq.PostReceive(wrs); !errors.Is(err, provider.ErrClosed) {
 		t.Errorf("PostReceive to a closed queue = %v, want ErrClosed", err)
 	}
+}
+
+// registered returns the number of work queues that completions may belong to.
+func registered(t *queueTable) (n int) {
+	if list := t.list.Load(); list != nil {
+		for _, e := range *list {
+			if e.queue != nil {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // TestBusyDriver checks that an object that the driver doesn't destroy stays open.

@@ -38,6 +38,11 @@ static int called(const char *name)
 
 /* One allocation; the GPU's address lies in the part of the address space that no program has. */
 #define BASE 0x9000000000010000ull
+#ifdef ODD
+#define ADDRESS (BASE + 0x100) /* not at the start of a page */
+#else
+#define ADDRESS BASE
+#endif
 static char *memory;
 static uint64_t allocated;
 
@@ -45,10 +50,11 @@ static int allocate(uint64_t *addr, size_t n, int out_of_memory)
 {
 	if (memory || n > (1u << 28))
 		return out_of_memory;
+	n += ADDRESS - BASE;
 	memory = malloc(n);
 	memset(memory, 0xee, n);
 	allocated = n;
-	*addr = BASE;
+	*addr = ADDRESS;
 	return 0;
 }
 
@@ -59,7 +65,7 @@ static char *host(uint64_t addr, size_t n)
 
 static int release(uint64_t addr)
 {
-	if (!memory || addr != BASE)
+	if (!memory || addr != ADDRESS)
 		return 1;
 	free(memory);
 	memory = NULL;
@@ -112,7 +118,14 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 	retained--;
 	return device < 40;
 }
-int cuCtxSetCurrent(uint64_t context) { current = context; return 0; }
+static int threads;
+int fake_threads(void) { return __atomic_load_n(&threads, __ATOMIC_SEQ_CST); } /* with a context */
+int cuCtxSetCurrent(uint64_t context)
+{
+	__atomic_add_fetch(&threads, !!context - !!current, __ATOMIC_SEQ_CST);
+	current = context;
+	return 0;
+}
 int cuCtxSynchronize(void) { NEED_CONTEXT; CALL("cuCtxSynchronize"); return 0; }
 int cuMemAlloc_v2(uint64_t *addr, size_t n) { NEED_CONTEXT; CALL("cuMemAlloc"); return allocate(addr, n, 2); }
 int cuMemFree_v2(uint64_t addr) { NEED_CONTEXT; CALL("cuMemFree"); return release(addr); }

@@ -283,7 +283,8 @@ int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *a)
 int ibv_destroy_srq(struct ibv_srq *srq) { return destroy(srq, SRQ); }
 
 /* A completion for each request; the last one is recorded. Datagrams use their address handle. The
- * request with the ID of fails[FAIL_POST] requests from the first fails. */
+ * first request fails with fails[FAIL_POST]; EPIPE names no request, as a driver does that has taken
+ * them all and then lost the device. */
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct object *o = object_of(qp, QP);
@@ -292,7 +293,8 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 		struct ibv_wc wc = { .wr_id = wr->wr_id, .qp_num = qp->qp_num };
 
 		if (fails[FAIL_POST]) {
-			*bad = wr;
+			if (fails[FAIL_POST] != EPIPE)
+				*bad = wr;
 			return fails[FAIL_POST];
 		}
 		if (qp->qp_type == IBV_QPT_UD)
