@@ -141,8 +141,7 @@ func (t *trial) explainStatus(f *Failure, e *verbs.CompletionError, flow *flow) 
 	case verbs.WCRNRRetryExceeded:
 		f.Code = CodeRNR
 		f.Cause = fmt.Sprintf("the queue pair of %s has no receive request (RNR): it answered, and rejected the "+
-			"message "+
-			"until the %d retries were used up", t.peerName(), rnrRetry)
+			"message until the %d retries were used up", t.peerName(), rnrRetry)
 		f.Possible = []string{"its program is stopped or overloaded, or posts no receive requests"}
 		f.Remedies = []string{"packets pass in both directions: look at the program that rejects them"}
 	case verbs.WCRemoteAccess, verbs.WCRemoteInvalid, verbs.WCRemoteOperation:
@@ -184,8 +183,7 @@ func largeRemedies(t *trial) []string {
 		return []string{"check the MTU of all switches on the path"}
 	}
 	return []string{fmt.Sprintf("ping -M do -s %d %v tries a packet of that size; raise the MTU of the switch "+
-		"ports and "+
-		"network devices on the path to %d or "+
+		"ports and network devices on the path to %d or "+
 		"more", t.out.PathMTU.NetdevMTU()-icmp, g.GID.Addr(), t.out.PathMTU.NetdevMTU())}
 }
 
@@ -257,8 +255,7 @@ func (t *trial) amend(f *Failure, own, peer Status) *Failure {
 		f.Observed = append(f.Observed, fmt.Sprintf("no message of %s has arrived at %s", c, l))
 	case client.Received == 0:
 		f.Observed = append(f.Observed, fmt.Sprintf("messages of %s have arrived at %s, and nothing came back: "+
-			"packets are "+
-			"lost in the direction from %s to %s", c, l, l, c))
+			"packets are lost in the direction from %s to %s", c, l, l, c))
 	default:
 		f.Observed = append(f.Observed, fmt.Sprintf("%d messages have arrived at %s, %d at %s",
 			client.Received, c, listener.Received, l))

@@ -283,8 +283,8 @@ func TestConnectPrograms(t *testing.T) {
 	r := newConnectRig(t)
 	t.Run("memlock", func(t *testing.T) {
 		c := r.inGuest(t.Context(), t, "cp "+rdmactl+" /tmp/rdmactl; setpriv --reuid 65534 --regid 65534 "+
-			"--clear-groups "+
-			"--inh-caps=-all --bounding-set=-all bash -c 'ulimit -l 1024; /tmp/rdmactl connect rxe0"+connectFlags+
+			"--clear-groups --inh-caps=-all --bounding-set=-all bash -c 'ulimit -l 1024; /tmp/rdmactl connect "+
+			"rxe0"+connectFlags+
 			"'; code=$?; rm /tmp/rdmactl; exit $code")
 		c.checkFailed(t, connect.CodeMemlock, connect.StageRegister, 1, "cannot allocate memory", "RLIMIT_MEMLOCK",
 			"1048576 bytes")

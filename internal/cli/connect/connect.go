@@ -104,20 +104,17 @@ func (c *connectFlags) addTo(cmd *cobra.Command) {
 	cli.AddSettingAs(cmd, f, "port", "ib-port", "i")
 	f.Lookup("ib-port").Usage = "`PORT` of the device (default 1)"
 	f.IntVarP(&c.gidIndex, "gid-index", "x", 0, "use only this `INDEX` of the GID table (default: the best that "+
-		"both ends "+
-		"have)")
+		"both ends have)")
 	cli.AddSetting(cmd, f, "mtu", "m")
 	f.Lookup("mtu").Usage = "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default the smaller one of the ports)"
 	cli.AddSetting(cmd, f, "qp-timeout", "u")
 	f.Lookup("qp-timeout").Usage = "acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31; 0 for no limit"
 	f.IntVarP(&c.config.Pings, "pings", "n", 1000, "`NUMBER` of messages of 64 bytes")
 	f.IntVarP(&c.config.Writes, "writes", "w", 10, "`NUMBER` of writes of 8 MiB in each direction")
-	f.BoolVar(&c.config.AllowTCP, "allow-tcp", false, "end with the same measurement over TCP, also if RDMA "+
-		"fails; both "+
-		"ends need it")
-	f.StringVar(&c.save, "save", "", "write the report with facts about both nodes to `FILE` (--save=FILE; "+
-		"without a name to "+
-		"connect-HOST-TIME.json)")
+	f.BoolVar(&c.config.AllowTCP, "allow-tcp", false, "end with the same measurement over TCP, also if RDMA fails; "+
+		"both ends need it")
+	f.StringVar(&c.save, "save", "", "write the report with facts about both nodes to `FILE` (--save=FILE; without "+
+		"a name to connect-HOST-TIME.json)")
 	f.Lookup("save").NoOptDefVal = saveDefault
 	f.StringVar(&c.wait, "wait", "hybrid", "`HOW` to wait for completions: hybrid, event, busy")
 	cli.CompleteWords(cmd, "wait", []string{"hybrid", "event", "busy"})
