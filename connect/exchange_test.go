@@ -162,6 +162,18 @@ func TestRails(t *testing.T) {
 	}
 }
 
+// TestRailsWithoutNumber pairs ports without a rail one to one.
+func TestRailsWithoutNumber(t *testing.T) {
+	pairs, skipped := pairRails([]Port{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+		[]PortFacts{{Name: "x", Offered: true}, {Name: "y", Offered: true}})
+	if len(pairs) != 2 || pairs[0].listener != "x" || pairs[1].listener != "y" {
+		t.Errorf("pairs = %+v, want a with x, b with y", pairs)
+	}
+	if diff := cmp.Diff([]string{"c: the peer offers no port without a rail"}, skipped); diff != "" {
+		t.Errorf("skipped differ (-want +got):\n%s", diff)
+	}
+}
+
 // TestAll tries two rails with a peer; a port that fails doesn't keep the other from being tried.
 func TestAll(t *testing.T) {
 	rail := func(p Port, n int) Port { p.Rail = &n; return p }

@@ -21,7 +21,7 @@ func pairRails(own []Port, peer []PortFacts) (pairs []pair, skipped []string) {
 			}
 		}
 		if partner == "" {
-			skipped = append(skipped, fmt.Sprintf("%s: the peer offers no port of %s", port.Name, railName(port.Rail)))
+			skipped = append(skipped, fmt.Sprintf("%s: the peer offers no port %s", port.Name, ofRail(port.Rail)))
 			continue
 		}
 		used[partner] = true
@@ -29,8 +29,8 @@ func pairRails(own []Port, peer []PortFacts) (pairs []pair, skipped []string) {
 	}
 	for _, other := range peer {
 		if other.Offered && !used[other.Name] {
-			skipped = append(skipped, fmt.Sprintf("%s of the peer: this end has no other port of %s", other.Name,
-				railName(other.Rail)))
+			skipped = append(skipped, fmt.Sprintf("%s of the peer: this end has no other port %s", other.Name,
+				ofRail(other.Rail)))
 		}
 	}
 	return pairs, skipped
@@ -43,9 +43,9 @@ func sameRail(a, b *int) bool {
 	return *a == *b
 }
 
-func railName(rail *int) string {
+func ofRail(rail *int) string {
 	if rail == nil {
-		return "no rail"
+		return "without a rail"
 	}
-	return fmt.Sprintf("rail %d", *rail)
+	return fmt.Sprintf("of rail %d", *rail)
 }

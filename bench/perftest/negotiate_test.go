@@ -50,6 +50,48 @@ func names(err error, name Parameter, peer Role) bool {
 		strings.Contains(err.Error(), parameterTable[name].label) && len(different.Hints()) <= 1
 }
 
+// TestOwnOlderVersion announces a version of its own that exchanges structs, or nothing.
+func TestOwnOlderVersion(t *testing.T) {
+	for own, want := range map[Version]Negotiation{
+		627: NegotiationNone, 628: NegotiationStruct, 629: NegotiationStruct, 630: NegotiationList,
+	} {
+		client, server := pair(t)
+		client.cfg.Version, server.cfg.Version = own, 640
+		done := make(chan error, 1)
+		go func() {
+			_, err := server.Negotiate(t.Context(), own, sample())
+			done <- err
+		}()
+		got, err := client.Negotiate(t.Context(), 640, sample())
+		if other := <-done; got != want || err != nil || other != nil {
+			t.Errorf("%v to 6.40: Negotiate = %v, %v and %v, want %v", own, got, err, other, want)
+		}
+	}
+}
+
+// TestDifferenceRank lists only what explains the rest: another operation has another default size.
+func TestDifferenceRank(t *testing.T) {
+	own, theirs := sample(), sample()
+	theirs.Set(ParamSize, 2)
+	theirs.Set(ParamDuplex, 2)
+	check := func(want ...Parameter) {
+		t.Helper()
+		different, ok := errors.AsType[*DifferenceError](own.Compare(&theirs, RoleServer))
+		if !ok || len(different.Differences) != len(want) {
+			t.Fatalf("Compare = %v, want %v", different, want)
+		}
+		for i, d := range different.Differences {
+			if d.Parameter != want[i] {
+				t.Errorf("difference %d is %v, want %v", i, d.Parameter, want[i])
+			}
+		}
+	}
+	check(ParamDuplex)
+	theirs.Set(ParamVerb, 2)
+	theirs.Set(ParamTest, 2)
+	check(ParamVerb, ParamTest)
+}
+
 // TestLooseParameters has values that may differ: in a list always, in a struct at the server.
 func TestLooseParameters(t *testing.T) {
 	tests := []struct {

@@ -1,0 +1,110 @@
+package connect
+
+import (
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rdmakit/rdmakit/verbs"
+)
+
+// TestDecide checks which of two failures both ends report: both must choose the same one.
+func TestDecide(t *testing.T) {
+	of := func(c Code) *Failure {
+		if c == "" {
+			return nil
+		}
+		return &Failure{Code: c}
+	}
+	tests := []struct{ client, listener, want Code }{
+		{"", "", ""},
+		{CodeRNR, "", CodeRNR},
+		{"", CodeRNR, CodeRNR},
+		{CodeRNR, CodePKey, CodeRNR},
+		{CodeStalled, CodeRNR, CodeRNR},
+		{CodeRNR, CodeStalled, CodeRNR},
+		{CodeStalled, CodePeerEnded, CodePeerEnded},
+		{CodePeerEnded, CodeUnacknowledged, CodeUnacknowledged},
+		{CodeUnacknowledged, CodeTransfer, CodeUnacknowledged},
+		{CodeStalled, CodeTransfer, CodeStalled},
+	}
+	for _, tt := range tests {
+		for name, got := range map[string]*Failure{
+			"client":   decide(true, of(tt.client), of(tt.listener)),
+			"listener": decide(false, of(tt.listener), of(tt.client)),
+		} {
+			if (got == nil) != (tt.want == "") || got != nil && got.Code != tt.want {
+				t.Errorf("%s: decide(client %q, listener %q) = %v, want %q", name, tt.client, tt.listener, got, tt.want)
+			}
+		}
+	}
+}
+
+// TestBarrierStage lets the peer be at another stage.
+func TestBarrierStage(t *testing.T) {
+	a, b := net.Pipe()
+	s, peer := newSession(a, true, 5*time.Second), newSession(b, false, 5*time.Second)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _, _ = peer.barrier(t.Context(), Status{Stage: StageData}, nil)
+	}()
+	_, f, err := s.barrier(t.Context(), Status{Stage: StageRTS}, nil)
+	if want := `the peer is at stage "data", not "RTS"`; f != nil || err == nil || err.Error() != want {
+		t.Errorf("barrier = %v, %v, want %s", f, err, want)
+	}
+	<-done
+	_, _ = s.close(), peer.close()
+}
+
+// TestStall ends a phase without progress, and not before.
+func TestStall(t *testing.T) {
+	a, b := net.Pipe()
+	defer b.Close()
+	s := newSession(a, true, time.Second)
+	defer s.close()
+	const limit = 50 * time.Millisecond
+	ended := make(chan error, 1)
+	began := time.Now()
+	go func() { ended <- s.watch(t.Context(), func() uint64 { return 0 }, limit) }()
+	select {
+	case err := <-ended:
+		if took := time.Since(began); took < limit || !strings.Contains(err.Error(), "nothing has completed for 50ms") {
+			t.Errorf("watch = %v after %v", err, took)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("watch goes on without progress")
+	}
+}
+
+// TestTimeoutInText checks the timeout that errors name.
+func TestTimeoutInText(t *testing.T) {
+	tests := []struct {
+		code uint8
+		want time.Duration
+	}{
+		{verbs.TimeoutInfinite, 0},
+		{1, 8192 * time.Nanosecond},
+		{14, 67108864 * time.Nanosecond},
+	}
+	for _, tt := range tests {
+		if got := timeoutOf(Config{Timeout: tt.code}); got != tt.want {
+			t.Errorf("timeoutOf(%d) = %v, want %v", tt.code, got, tt.want)
+		}
+	}
+}
+
+// TestGrown compares counters: one that was not known before has no growth.
+func TestGrown(t *testing.T) {
+	before := map[string]uint64{"same": 4, "more": 5, "less": 9, "gone": 1}
+	after := map[string]uint64{"same": 4, "more": 7, "less": 2, "new": 3}
+	names := []string{"same", "more", "less", "new", "gone", "never"}
+	for _, all := range []bool{false, true} {
+		got := grown(names, before, after, all)
+		_, same := got["same"]
+		if want := map[bool]int{false: 1, true: 2}[all]; got["more"] != 2 || same != all || len(got) != want {
+			t.Errorf("grown(all %t) = %v", all, got)
+		}
+	}
+}
