@@ -51,7 +51,7 @@ type dataError struct{ text string }
 
 func (e *dataError) Error() string { return e.text }
 
-// errFoundByPeer is the error of an end whose peer reports the failure with its next status.
+// foundByPeerError is the error of an end whose peer reports the failure with its next status.
 type foundByPeerError struct{ what string }
 
 func (e *foundByPeerError) Error() string { return e.what }

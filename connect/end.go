@@ -161,14 +161,12 @@ func (e *end) probe(ctx context.Context, port Port, prop Proposal) error {
 	}
 	f := last.Failure
 	if a.Failure == nil {
-		f.Observed = append(f.Observed, fmt.Sprintf("with path MTU %d the same write passes: the path drops "+
-			"larger packets",
-			small))
-		f.Possible = f.Possible[:1]
+		f.Observed = append(f.Observed,
+			fmt.Sprintf("with path MTU %d the same write passes: the path drops larger packets", small))
+		f.Possible = f.Possible[:min(1, len(f.Possible))]
 	} else {
-		f.Observed = append(f.Observed, fmt.Sprintf("with path MTU %d it fails at stage %q, too: "+
-			"%s", small, a.Failure.Stage,
-			a.Failure.Cause))
+		f.Observed = append(f.Observed,
+			fmt.Sprintf("with path MTU %d it fails at stage %q, too: %s", small, a.Failure.Stage, a.Failure.Cause))
 	}
 	return e.s.send(Message{Kind: KindFinding, Failure: f})
 }

@@ -396,6 +396,26 @@ func TestJumbo(t *testing.T) {
 	}
 }
 
+// TestRouteMTU rejects long packets at the sender, as a route with a smaller MTU does.
+func TestRouteMTU(t *testing.T) {
+	n := packetnet.New(packetnet.Faults{})
+	filter := func(e udpio.Outbound) error {
+		if len(e.Data) > 1472 {
+			return syscall.EMSGSIZE
+		}
+		return nil
+	}
+	client, listener := pairUp(t, []Port{plantedPort(clientName, planted{network: n, filter: filter})},
+		[]Port{plantedPort(listenerName, planted{network: n})}, false,
+		func(c, s *Config) { c.Route, s.Route = nil, nil })
+	want := plantedCase{
+		code: CodeLargeLost, stage: StageData, end: clientEnd, cause: "the route has an MTU below the packets",
+		observed: []string{"with path MTU 1024 the same write passes"}, remedy: "--mtu selects a smaller path MTU",
+	}
+	want.check(t, client)
+	want.check(t, listener)
+}
+
 // TestUnequalMTU takes the smaller MTU, and says so.
 func TestUnequalMTU(t *testing.T) {
 	n := packetnet.New(packetnet.Faults{})

@@ -141,6 +141,7 @@ func both(ctx context.Context, left, right net.Conn, a, b Port, cfg Config) ([]A
 		defer close(done)
 		p := prepare(ctx, b, cfg)
 		e := &end{cfg: cfg, ports: []Port{b}, first: p, report: &Report{}}
+		defer e.close()
 		_ = e.serve(ctx, right) // both ends report the same
 	}()
 	r := Report{}
@@ -174,6 +175,9 @@ func Dial(ctx context.Context, host string, tcpPort int, ports []Port, all bool,
 	r := cfg.newReport()
 	e := &end{cfg: cfg, ports: ports, report: &r}
 	if !all {
+		if len(ports) == 0 {
+			return r
+		}
 		e.first = prepare(ctx, ports[0], cfg)
 		if e.first.failure != nil && !cfg.AllowTCP {
 			r.Attempts = []Attempt{e.first.attempt()}
@@ -210,6 +214,9 @@ func Serve(ctx context.Context, l *bench.Listener, ports []Port, all bool, cfg C
 	r := cfg.newReport()
 	e := &end{cfg: cfg, ports: ports, report: &r}
 	if !all {
+		if len(ports) == 0 {
+			return r, ErrNothing
+		}
 		e.first = prepare(ctx, ports[0], cfg)
 		if e.first.failure != nil && !cfg.AllowTCP {
 			r.Attempts = []Attempt{e.first.attempt()}

@@ -1,8 +1,11 @@
 package connect
 
 import (
+	"context"
+	"errors"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,6 +95,41 @@ func TestTimeoutInText(t *testing.T) {
 		if got := timeoutOf(Config{Timeout: tt.code}); got != tt.want {
 			t.Errorf("timeoutOf(%d) = %v, want %v", tt.code, got, tt.want)
 		}
+	}
+}
+
+// TestNoPorts has no port to try.
+func TestNoPorts(t *testing.T) {
+	r := Dial(t.Context(), "127.0.0.1", 1, nil, false, quick("node1"))
+	if err := r.Err(); !errors.Is(err, ErrNothing) {
+		t.Errorf("Dial = %v", err)
+	}
+	l, _ := listen(t)
+	if _, err := Serve(t.Context(), l, nil, false, quick("node1")); !errors.Is(err, ErrNothing) {
+		t.Errorf("Serve = %v", err)
+	}
+}
+
+// TestBothCloses ends a run of two ports before it begins: both devices must be closed.
+func TestBothCloses(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	left, right := net.Pipe()
+	var open atomic.Int32
+	counted := func(name string) Port {
+		p := enginePort(name)
+		begin := p.Open
+		p.Open = func(context.Context) (*verbs.Device, error) {
+			open.Add(1)
+			d, err := begin(t.Context())
+			cancel()
+			return d, err
+		}
+		p.close = func(d *verbs.Device) error { open.Add(-1); return d.Close() }
+		return p
+	}
+	attempts, _ := both(ctx, left, right, counted("roce@127.0.61.60"), counted("roce@127.0.61.61"), quick("node1"))
+	if len(attempts) != 1 || attempts[0].Failure == nil || open.Load() != 0 {
+		t.Errorf("both = %+v, %d devices still open", attempts, open.Load())
 	}
 }
 

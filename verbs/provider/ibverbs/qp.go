@@ -2,6 +2,7 @@ package ibverbs
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -65,7 +66,7 @@ func (pd *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 	qp.capacity = granted(attr.Cap, qp.srq != nil)
 	if err := qp.prepare(); err != nil {
 		qp.closed.Store(true)
-		_ = pd.d.destroy(&qp.object, qp, pd.d.calls.destroyQP, qp.parents()...)
+		err = errors.Join(err, pd.d.destroy(&qp.object, qp, pd.d.calls.destroyQP, qp.parents()...))
 		return nil, fmt.Errorf("%s on %s: %w", opCreateQP, pd.d.name, err)
 	}
 	return qp, nil
