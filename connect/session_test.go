@@ -66,7 +66,7 @@ func TestStall(t *testing.T) {
 	a, b := net.Pipe()
 	defer b.Close()
 	s := newSession(a, true, time.Second)
-	defer s.close()
+	defer func() { _ = s.close() }()
 	const limit = 50 * time.Millisecond
 	ended := make(chan error, 1)
 	began := time.Now()
@@ -130,6 +130,21 @@ func TestBothCloses(t *testing.T) {
 	attempts, _ := both(ctx, left, right, counted("roce@127.0.61.60"), counted("roce@127.0.61.61"), quick("node1"))
 	if len(attempts) != 1 || attempts[0].Failure == nil || open.Load() != 0 {
 		t.Errorf("both = %+v, %d devices still open", attempts, open.Load())
+	}
+}
+
+// TestTCPStops ends a measurement between two messages: a later deadline must not revive it.
+func TestTCPStops(t *testing.T) {
+	a, b := net.Pipe()
+	s := newSession(a, true, time.Second)
+	defer func() { _ = s.close() }()
+	defer b.Close()
+	flow := &tcpFlow{ended: func() error { return context.Canceled }, s: s, limit: 20 * time.Second}
+	if err := flow.read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("read = %v", err)
+	}
+	if err := flow.write(make([]byte, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("write = %v", err)
 	}
 }
 

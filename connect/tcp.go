@@ -25,7 +25,10 @@ func (e *end) overTCP(ctx context.Context) error {
 		}
 	}
 	e.cfg.Progress("measuring over TCP")
-	t := &tcpFlow{s: e.s, buf: make([]byte, WriteSize), limit: e.cfg.StepTimeout}
+	t := &tcpFlow{
+		ended: func() error { return context.Cause(ctx) },
+		s:     e.s, buf: make([]byte, WriteSize), limit: e.cfg.StepTimeout,
+	}
 	result := &TCPResult{
 		Scale: ScaleTCP, Local: e.s.conn.LocalAddr().String(), Remote: e.s.conn.RemoteAddr().String(),
 	}
@@ -74,6 +77,7 @@ func (e *end) share(ctx context.Context, r *TCPResult) error {
 
 // tcpFlow is the measurement over TCP at one end.
 type tcpFlow struct {
+	ended func() error // why the measurement must end; nil while it goes on
 	s     *session
 	buf   []byte // of WriteSize
 	limit time.Duration
@@ -84,12 +88,18 @@ func (t *tcpFlow) read(b []byte) error {
 	if err := t.s.conn.SetReadDeadline(time.Now().Add(t.limit)); err != nil {
 		return err
 	}
+	if err := t.ended(); err != nil { // else it ends the deadline that was just set
+		return err
+	}
 	_, err := io.ReadFull(t.s.r, b)
 	return err
 }
 
 func (t *tcpFlow) write(b []byte) error {
 	if err := t.s.conn.SetWriteDeadline(time.Now().Add(t.limit)); err != nil {
+		return err
+	}
+	if err := t.ended(); err != nil {
 		return err
 	}
 	_, err := t.s.conn.Write(b)

@@ -322,7 +322,7 @@ func (s *Session) Bye(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if _, err := s.conn.Write([]byte(done)); err != nil {
-		return nil // see above
+		return context.Cause(ctx) // nil if the peer has ended: see above
 	}
 	var got [len(done)]byte
 	read := copy(got[:], s.ahead)

@@ -211,3 +211,13 @@ func (s *script) Read(b []byte) (int, error) {
 }
 
 func (s *script) SetDeadline(time.Time) error { return nil }
+
+// TestByeStopped ends the last step while the peer reads nothing: that is no success.
+func TestByeStopped(t *testing.T) {
+	client, _ := pair(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if err := client.Bye(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Bye = %v, want %v", err, context.Canceled)
+	}
+}
