@@ -155,12 +155,12 @@ func (t *trial) exchange(ctx context.Context) (a agreement, f *Failure, err erro
 		client, listener = listener, client
 	}
 	if a, f = agree(client, listener); f != nil {
-		_, f, err = t.s.barrier(ctx, Status{Stage: StageExchange}, f)
+		_, f, err = t.s.barrier(ctx, t.cfg.StepTimeout, Status{Stage: StageExchange}, f)
 		return a, f, err
 	}
 	t.choose(&a)
 	f = t.route(ctx)
-	_, f, err = t.s.barrier(ctx, Status{Stage: StageExchange}, f)
+	_, f, err = t.s.barrier(ctx, t.cfg.StepTimeout, Status{Stage: StageExchange}, f)
 	return a, f, err
 }
 
@@ -189,8 +189,8 @@ func (t *trial) route(ctx context.Context) *Failure {
 	f.Stage, f.End = StageResolve, t.p.name()
 	f.Remedies = []string{
 		fmt.Sprintf("ip route get %v from %v shows the route that the kernel takes", to.GID.Addr(), from.GID.Addr()),
-		"each rail needs a route of its own: ip route add PREFIX dev NETDEV, or --gid-index for an address of the " +
-			"peer's network",
+		"each rail needs a route of its own: ip route add PREFIX dev NETDEV, or --gid-index for an address " +
+			"of the peer's network",
 	}
 	return f
 }
@@ -207,7 +207,7 @@ func (t *trial) connect(ctx context.Context, a agreement) (*Failure, error) {
 	if clock.end(own == nil || stage == StageRTS); own == nil {
 		clock.begin(StageRTS)
 	}
-	_, f, err := t.s.barrier(ctx, Status{Stage: StageRTS}, own)
+	_, f, err := t.s.barrier(ctx, t.cfg.StepTimeout, Status{Stage: StageRTS}, own)
 	if f == nil && err == nil {
 		clock.end(true)
 	}
@@ -247,15 +247,34 @@ func (t *trial) transfer(ctx context.Context) (*Failure, error) {
 		if gone(err) { // no more exchange
 			return failed, err
 		}
-		peer, f, err := t.s.barrier(ctx, status, failed)
+		// The peer may notice only after its own limit that nothing completes.
+		peer, f, err := t.s.barrier(ctx, limit+t.cfg.StepTimeout, status, failed)
 		t.count(status, peer)
 		t.measured(status, peer)
+		if f == nil && err == nil && (status.Aborted || peer.Aborted) {
+			f = t.unexplained(step.stage, peer.Aborted)
+		}
 		if f != nil || err != nil {
 			return t.amend(f, status, peer), err
 		}
 		t.p.stages.end(true)
 	}
 	return nil, nil
+}
+
+// unexplained is the failure of a stage that an end has given up because of a failure of the other
+// one, which reports none: by the peer, or by this end.
+func (t *trial) unexplained(stage Stage, byPeer bool) *Failure {
+	gaveUp, silent := t.p.name(), t.peerName()
+	if byPeer {
+		gaveUp, silent = silent, gaveUp
+	}
+	return &Failure{
+		Stage: stage, End: gaveUp, Operation: "compare the results of", Object: gaveUp + " and " + silent,
+		Code:     CodeProtocol,
+		Cause:    gaveUp + " gave up because of a failure of " + silent + ", which reports none",
+		Remedies: []string{"install the same version of rdmactl at both ends"},
+	}
 }
 
 // status describes this end at the end of a stage.

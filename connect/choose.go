@@ -192,15 +192,15 @@ func (a *agreement) agreeGIDs(client, listener *Endpoint, differ differFunc) *Fa
 	f := differ(code, fmt.Sprintf("no GID of %s fits one of %s: their %s differ: %s has %s, %s has %s",
 		c, l, what, c, listKinds(client.GIDs), l, listKinds(listener.GIDs)))
 	if code == CodeGIDFamily {
-		f.Remedies = append(f.Remedies, "assign addresses of the same family to the network devices of both ports, "+
-			"IPv4 or IPv6: ip addr add ADDRESS/PREFIX dev NETDEV")
+		f.Remedies = append(f.Remedies, "assign addresses of the same family, IPv4 or IPv6, "+
+			"to the network devices of both ports: ip addr add ADDRESS/PREFIX dev NETDEV")
 	} else {
-		f.Remedies = append(f.Remedies, "use RoCE v2 at both ends: cat "+
-			"/sys/class/infiniband/DEVICE/ports/PORT/gid_attrs/types/INDEX shows the type of an entry, and "+
-			"cma_roce_mode that of the connection manager")
+		f.Remedies = append(f.Remedies, "use RoCE v2 at both ends: "+
+			"cat /sys/class/infiniband/DEVICE/ports/PORT/gid_attrs/types/INDEX shows the type of an entry, "+
+			"and cma_roce_mode that of the connection manager")
 	}
-	f.Remedies = append(f.Remedies, "--gid-index INDEX at an end restricts it to one entry: without it all are "+
-		"compared")
+	f.Remedies = append(f.Remedies,
+		"--gid-index INDEX at an end restricts it to one entry: without it all are compared")
 	return f
 }
 
@@ -262,13 +262,13 @@ func (a *agreement) agreeMTU(client, listener *Endpoint) {
 		if client.ActiveMTU > listener.ActiveMTU {
 			small, large = l, c
 		}
-		a.notes = append(a.notes, fmt.Sprintf("the active MTUs of the ports differ: %s has %d, %s has %d; raise "+
-			"that of %s, or jobs run with packets of %d "+
-			"bytes", c, client.ActiveMTU, l, listener.ActiveMTU, small, a.mtu))
+		a.notes = append(a.notes, fmt.Sprintf("the active MTUs of the ports differ: %s has %d, %s has %d; "+
+			"raise that of %s, or jobs run with packets of %d bytes",
+			c, client.ActiveMTU, l, listener.ActiveMTU, small, a.mtu))
 		if client.LinkLayer == verbs.LinkLayerEthernet.String() {
-			a.notes = append(a.notes, fmt.Sprintf("on RoCE the MTU follows that of the network device: ip link set "+
-				"NETDEV mtu %d at %s gives it the MTU of "+
-				"%s", max(client.ActiveMTU, listener.ActiveMTU).NetdevMTU(), small, large))
+			a.notes = append(a.notes, fmt.Sprintf("on RoCE the MTU follows that of the network device: "+
+				"ip link set NETDEV mtu %d at %s gives it the MTU of %s",
+				max(client.ActiveMTU, listener.ActiveMTU).NetdevMTU(), small, large))
 		}
 	}
 }

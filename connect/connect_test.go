@@ -50,6 +50,25 @@ func listen(t *testing.T) (l *bench.Listener, port int) {
 	return l, int(address.Port())
 }
 
+// dial runs Dial with a configuration that is right.
+func dial(t *testing.T, host string, port int, ports []Port, all bool, cfg Config) Report {
+	t.Helper()
+	r, err := Dial(t.Context(), host, port, ports, all, cfg)
+	if err != nil {
+		t.Errorf("Dial = %v", err)
+	}
+	return r
+}
+
+func local(t *testing.T, a, b Port) Report {
+	t.Helper()
+	r, err := Local(t.Context(), a, b, quick("node"))
+	if err != nil {
+		t.Errorf("Local = %v", err)
+	}
+	return r
+}
+
 // pairUp runs Serve and Dial and returns the reports of client and listener.
 func pairUp(
 	t *testing.T, client, listener []Port, all bool, change func(client, listener *Config),
@@ -67,7 +86,7 @@ func pairUp(
 			t.Errorf("Serve = %v", err)
 		}
 	})
-	ofClient = Dial(t.Context(), "127.0.0.1", port, client, all, c)
+	ofClient = dial(t, "127.0.0.1", port, client, all, c)
 	wg.Wait()
 	return ofClient, ofListener
 }
@@ -111,11 +130,11 @@ func checkGood(t *testing.T, r Report, attempts int) {
 
 func TestLocalWithItself(t *testing.T) {
 	p := enginePort("roce@127.0.61.1")
-	checkGood(t, Local(t.Context(), p, p, quick("node")), 1)
+	checkGood(t, local(t, p, p), 1)
 }
 
 func TestLocalTwoPorts(t *testing.T) {
-	checkGood(t, Local(t.Context(), enginePort("roce@127.0.61.2"), enginePort("roce@127.0.61.3"), quick("node")), 1)
+	checkGood(t, local(t, enginePort("roce@127.0.61.2"), enginePort("roce@127.0.61.3")), 1)
 }
 
 // TestTCPNotAllowed checks that the end that allows a measurement over TCP reports that the other

@@ -82,9 +82,8 @@ func compare(b []byte, seed uint64) error {
 	for at := 0; at < len(b); at += 8 {
 		x = advance(x)
 		if got := binary.LittleEndian.Uint64(b[at:]); got != x {
-			return &dataError{fmt.Sprintf("the data of an 8 MiB write differs from byte %d on: %#016x instead of "+
-				"%#016x",
-				at, got, x)}
+			const text = "the data of an 8 MiB write differs from byte %d on: %#016x instead of %#016x"
+			return &dataError{fmt.Sprintf(text, at, got, x)}
 		}
 	}
 	return nil

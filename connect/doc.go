@@ -6,8 +6,8 @@
 //	port := connect.Port{Name: "mlx5_0", Open: open} // open returns a *verbs.Device
 //	cfg := connect.Config{Host: "node1"}
 //	report, err := connect.Serve(ctx, listener, []connect.Port{port}, false, cfg) // at one end
-//	report := connect.Dial(ctx, "node1", 0, []connect.Port{port}, false, cfg) // at the other
-//	report := connect.Local(ctx, port, other, cfg) // or between ports of this machine
+//	report, err := connect.Dial(ctx, "node1", 0, []connect.Port{port}, false, cfg) // at the other
+//	report, err := connect.Local(ctx, port, other, cfg) // or between ports of this machine
 //	err = report.Err()
 //
 // A [Report] has an [Attempt] for each pair of ports. A failed attempt has a [Failure], the same at

@@ -2,8 +2,10 @@ package connect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/rdmakit/rdmakit/verbs"
 )
@@ -40,12 +42,23 @@ func (e *end) unreached(f *Failure) Attempt {
 	return a
 }
 
+// introduction returns the first message of an end. A node with very many ports names only those
+// that it offers.
+func (c *Config) introduction() Message {
+	own := Hello{Protocol: Protocol, Version: Version, AllowTCP: c.AllowTCP, Node: c.Node}
+	own.Node.Host = c.Host
+	m := Message{Kind: KindHello, Hello: &own}
+	if _, err := encode(m); errors.Is(err, errTooLong) {
+		own.Node.Ports = slices.DeleteFunc(slices.Clone(c.Node.Ports), func(p PortFacts) bool { return !p.Offered })
+	}
+	return m
+}
+
 // hello introduces the ends to each other.
 func (e *end) hello(ctx context.Context) error {
-	own := Hello{Protocol: Protocol, Version: Version, AllowTCP: e.cfg.AllowTCP, Node: e.cfg.Node}
-	own.Node.Host = e.cfg.Host
-	if e.s.client { // a listener answers, so that a stranger learns nothing
-		if err := e.s.send(Message{Kind: KindHello, Hello: &own}); err != nil {
+	own := e.cfg.introduction()
+	if e.s.client {
+		if err := e.s.send(own); err != nil {
 			return err
 		}
 	}
@@ -53,12 +66,16 @@ func (e *end) hello(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !e.s.client {
-		if err := e.s.send(Message{Kind: KindHello, Hello: &own}); err != nil {
+	same := m.Hello.Protocol == Protocol && m.Hello.Version == Version
+	if !e.s.client { // it answers, so that a stranger learns nothing, and another version only ours
+		if !same {
+			own.Hello.Node = Node{Software: own.Hello.Node.Software}
+		}
+		if err := e.s.send(own); err != nil {
 			return err
 		}
 	}
-	if m.Hello.Protocol != Protocol || m.Hello.Version != Version {
+	if !same {
 		return fmt.Errorf("%w: %q version %d here, %q version %d at the peer (%s)", errVersion, Protocol, Version,
 			m.Hello.Protocol, m.Hello.Version, m.Hello.Node.Software)
 	}
@@ -171,6 +188,9 @@ func (e *end) probe(ctx context.Context, port Port, prop Proposal) error {
 	return e.s.send(Message{Kind: KindFinding, Failure: f})
 }
 
+// idleSteps is how long a client may prepare its next attempt, in limits of a step.
+const idleSteps = 6
+
 // serve runs the listener's end and closes conn. The error is that of a client that is none: then
 // nothing is in the report.
 func (e *end) serve(ctx context.Context, conn net.Conn) error {
@@ -181,7 +201,7 @@ func (e *end) serve(ctx context.Context, conn net.Conn) error {
 	}
 	defer e.close()
 	for {
-		m, err := e.s.await(ctx, 0, KindBye, KindAttempt, KindFinding, KindTCP)
+		m, err := e.s.await(ctx, idleSteps*e.cfg.StepTimeout, KindAttempt, KindFinding, KindTCP, KindBye)
 		if err == nil && m.Kind != KindBye {
 			err = e.answer(ctx, m)
 		}
@@ -205,7 +225,8 @@ func (e *end) lost(err error) {
 		e.report.Attempts = append(e.report.Attempts, e.unreached(f))
 		return
 	}
-	e.report.Attempts[len(e.report.Attempts)-1].Failure = f
+	f.End = e.cfg.Host
+	e.report.Lost = f
 }
 
 // answer does what the client proposes.

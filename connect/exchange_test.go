@@ -72,7 +72,7 @@ func TestStandIns(t *testing.T) {
 			cfg := quick("node1")
 			cfg.StepTimeout = 300 * time.Millisecond
 			port := standIn(t, tt.do)
-			r := Dial(t.Context(), "127.0.0.1", port, []Port{enginePort("roce@127.0.61.20")}, false, cfg)
+			r := dial(t, "127.0.0.1", port, []Port{enginePort("roce@127.0.61.20")}, false, cfg)
 			if len(r.Attempts) != 1 || r.Attempts[0].Failure == nil {
 				t.Fatalf("%d: attempts %+v", i, r.Attempts)
 			}
@@ -96,7 +96,7 @@ func TestUnreached(t *testing.T) {
 		{"127.0.0.1", CodeRefused, StageExchange},
 		{"nosuch.invalid", CodeName, StageResolve},
 	} {
-		r := Dial(t.Context(), tt.host, port, []Port{enginePort("roce@127.0.61.21")}, false, quick("node1"))
+		r := dial(t, tt.host, port, []Port{enginePort("roce@127.0.61.21")}, false, quick("node1"))
 		if f := r.Attempts[0].Failure; f == nil || f.Code != tt.code || f.Stage != tt.stage {
 			t.Errorf("Dial(%s) = %+v, want %s at %q", tt.host, f, tt.code, tt.stage)
 		}
@@ -133,7 +133,7 @@ func TestStranger(t *testing.T) {
 		t.Errorf("noted %q", got)
 	}
 	_ = conn.Close()
-	checkGood(t, Dial(t.Context(), "127.0.0.1", port, []Port{enginePort("roce@127.0.61.23")}, false, quick("node1")), 1)
+	checkGood(t, dial(t, "127.0.0.1", port, []Port{enginePort("roce@127.0.61.23")}, false, quick("node1")), 1)
 	checkGood(t, <-done, 1)
 }
 
@@ -238,8 +238,8 @@ func TestChoose(t *testing.T) {
 			"RoCE v2 over IPv4: the best of 2 entries",
 		},
 		{
-			"the peer has only " +
-				"IPv6", end("a", entry(3, KindV2IPv4), entry(5, KindV2IPv6)), end("b", entry(1, KindV2IPv6)),
+			"the peer has only IPv6",
+			end("a", entry(3, KindV2IPv4), entry(5, KindV2IPv6)), end("b", entry(1, KindV2IPv6)),
 			[2]int{5, 1},
 			"RoCE v2 over IPv6: the best kind that both ends have; the other end has no RoCE v2 over IPv4",
 		},

@@ -66,8 +66,9 @@ func exchangeFailure(err error, peer string) *Failure {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.Code = CodeRefused
 		f.Cause = "connection refused: the machine answers, and nothing listens on this TCP port"
-		f.Possible = []string{"rdmactl connect --listen doesn't run there, or with another -p", "a firewall " +
-			"rejects the port"}
+		f.Possible = []string{
+			"rdmactl connect --listen doesn't run there, or with another -p", "a firewall rejects the port",
+		}
 		f.Remedies = []string{"start rdmactl connect --listen there first, with the same -p at both ends"}
 	case unreachable(err):
 		f.Stage, f.Code = StageResolve, CodeNoRoute
@@ -182,9 +183,9 @@ func largeRemedies(t *trial) []string {
 	if g == nil || g.Kind.version() != 2 {
 		return []string{"check the MTU of all switches on the path"}
 	}
-	return []string{fmt.Sprintf("ping -M do -s %d %v tries a packet of that size; raise the MTU of the switch "+
-		"ports and network devices on the path to %d or "+
-		"more", t.out.PathMTU.NetdevMTU()-icmp, g.GID.Addr(), t.out.PathMTU.NetdevMTU())}
+	return []string{fmt.Sprintf("ping -M do -s %d %v tries a packet of that size; "+
+		"raise the MTU of the switch ports and network devices on the path to %d or more",
+		t.out.PathMTU.NetdevMTU()-icmp, g.GID.Addr(), t.out.PathMTU.NetdevMTU())}
 }
 
 // silentPath returns what may keep packets from arriving, and what to look at.
@@ -265,9 +266,8 @@ func (t *trial) amend(f *Failure, own, peer Status) *Failure {
 		s    *Status
 	}{{c, &client}, {l, &listener}} {
 		for _, name := range sortedKeys(end.s.Arrived) {
-			f.Observed = append(f.Observed, fmt.Sprintf("packets that arrived at %s since its device was opened: "+
-				"%d (%s)",
-				end.name, end.s.Arrived[name], name))
+			const text = "packets that arrived at %s since its device was opened: %d (%s)"
+			f.Observed = append(f.Observed, fmt.Sprintf(text, end.name, end.s.Arrived[name], name))
 		}
 	}
 	if text := countersText(t.out.Retries); text != "" {

@@ -182,8 +182,8 @@ func plantedCases() []plantedCase {
 	return []plantedCase{
 		{
 			name: "no GID", client: planted{gids: []provider.GIDEntry{}},
-			code: CodeNoGID, stage: StageResolve, end: clientEnd, cause: "the GID table is empty", remedy: "ip " +
-				"addr add",
+			code: CodeNoGID, stage: StageResolve, end: clientEnd, cause: "the GID table is empty",
+			remedy: "ip addr add",
 			change: func(c, s *Config) { c.AllowTCP, s.AllowTCP = true, true },
 		},
 		{
@@ -200,8 +200,8 @@ func plantedCases() []plantedCase {
 		},
 		{
 			name: "GID types", client: planted{gids: gid("192.0.2.1", provider.GIDTypeRoCEv1)},
-			code: CodeGIDType, stage: StageExchange, end: clientEnd, cause: "their types differ", remedy: "RoCE v2 " +
-				"at both ends",
+			code: CodeGIDType, stage: StageExchange, end: clientEnd, cause: "their types differ",
+			remedy: "RoCE v2 at both ends",
 		},
 		{
 			name: "link layers", listener: planted{port: func(a *provider.PortAttributes) {
@@ -220,16 +220,16 @@ func plantedCases() []plantedCase {
 			code: CodePKey, stage: StageExchange, end: clientEnd, cause: "both ends are limited members",
 		},
 		{
-			name: "port " +
-				"down", listener: planted{port: func(a *provider.PortAttributes) { a.State = provider.PortStateInit }},
-			code: CodePortDown, stage: StageOpen, end: listenerEnd, cause: "the port is INIT, not " +
-				"ACTIVE", remedy: "subnet manager",
+			name:     "port down",
+			listener: planted{port: func(a *provider.PortAttributes) { a.State = provider.PortStateInit }},
+			code:     CodePortDown, stage: StageOpen, end: listenerEnd,
+			cause: "the port is INIT, not ACTIVE", remedy: "subnet manager",
 			change: func(c, s *Config) { c.AllowTCP, s.AllowTCP = true, true },
 		},
 		{
 			name: "memlock", listener: planted{locked: true},
-			code: CodeMemlock, stage: StageRegister, end: listenerEnd, cause: "cannot allocate " +
-				"memory", remedy: "ulimit -l",
+			code: CodeMemlock, stage: StageRegister, end: listenerEnd,
+			cause: "cannot allocate memory", remedy: "ulimit -l",
 			change: func(c, s *Config) { c.AllowTCP, s.AllowTCP = true, true },
 		},
 		{
@@ -241,8 +241,8 @@ func plantedCases() []plantedCase {
 		},
 		{
 			name: "UDP filtered", change: fast, cut: [2]bool{true, true},
-			code: CodeUnacknowledged, stage: StageFirstSend, end: clientEnd, cause: "no acknowledgement from the " +
-				"peer: sent 8 times",
+			code: CodeUnacknowledged, stage: StageFirstSend, end: clientEnd,
+			cause: "no acknowledgement from the peer: sent 8 times",
 			observed: []string{
 				"the TCP connection to the peer works", "no message of " + clientEnd + " has arrived at " + listenerEnd,
 				"timeouts",
@@ -286,8 +286,9 @@ func plantedCases() []plantedCase {
 				s.plant.mute, c.Timeout, c.StepTimeout = true, 8, 300*time.Millisecond
 			},
 			code: CodeStalled, stage: StageFirstSend, end: clientEnd, cause: "nothing has completed for",
-			observed: []string{"messages of " + clientEnd + " have arrived at " + listenerEnd + ", and nothing " +
-				"came back"},
+			observed: []string{
+				"messages of " + clientEnd + " have arrived at " + listenerEnd + ", and nothing came back",
+			},
 		},
 		{
 			name: "data", change: func(_, s *Config) { s.plant.corrupt = func(b []byte) { b[4096] ^= 1 } },
@@ -458,7 +459,7 @@ func TestPeerDies(t *testing.T) {
 	}()
 	c := quick("node1")
 	c.Route = nil
-	r := Dial(t.Context(), "127.0.0.1", port, []Port{plantedPort(clientName, planted{network: n})}, false, c)
+	r := dial(t, "127.0.0.1", port, []Port{plantedPort(clientName, planted{network: n})}, false, c)
 	<-done
 	want := plantedCase{code: CodePeerEnded, stage: StageData, end: clientEnd, cause: "the peer's program ended"}
 	want.check(t, r)

@@ -20,7 +20,7 @@ const (
 )
 
 // maxLine is the limit of a message in bytes, including its newline.
-const maxLine = 64 << 10
+const maxLine = 1 << 20
 
 // Kinds of messages.
 const (
@@ -34,7 +34,7 @@ const (
 )
 
 // Message is a message of the protocol: a JSON document on one line. Kind says which other fields
-// it has.
+// it has; those of other kinds are an error.
 type Message struct {
 	Kind    string    `json:"kind"`
 	Hello   *Hello    `json:"hello,omitempty"`
@@ -169,20 +169,30 @@ func excerpt(line []byte) string {
 	return strconv.Quote(string(line))
 }
 
-// check returns an error if fields that the kind requires are missing or out of range.
+// check returns an error if fields that the kind requires are missing or out of range, or if there
+// are fields of another kind.
 func (m *Message) check() error {
+	rest := *m
+	var err error
 	missing := false
 	switch m.Kind {
 	case KindHello:
-		missing = m.Hello == nil
+		missing, rest.Hello = m.Hello == nil, nil
 	case KindAttempt:
-		missing = m.Attempt == nil
+		if missing, rest.Attempt = m.Attempt == nil, nil; !missing {
+			err = m.Attempt.check()
+		}
 	case KindPort:
 		missing = m.Port == nil && m.Failure == nil
+		if rest.Port = nil; m.Port != nil {
+			err = m.Port.check()
+		} else {
+			rest.Failure = nil
+		}
 	case KindStatus:
-		missing = m.Status == nil
+		missing, rest.Status, rest.Failure = m.Status == nil, nil, nil
 	case KindFinding:
-		missing = m.Failure == nil
+		missing, rest.Failure = m.Failure == nil, nil
 	case KindTCP, KindBye:
 	default:
 		return errors.New("no such kind")
@@ -190,12 +200,10 @@ func (m *Message) check() error {
 	switch {
 	case missing:
 		return errors.New("incomplete")
-	case m.Attempt != nil:
-		return m.Attempt.check()
-	case m.Port != nil:
-		return m.Port.check()
+	case err == nil && rest != (Message{Kind: m.Kind}):
+		return errors.New("a field of another kind")
 	}
-	return nil
+	return err
 }
 
 func (p *Proposal) check() error {

@@ -56,6 +56,9 @@ type Report struct {
 	Skipped []string `json:"skipped,omitempty"`
 	// TCP is the measurement over TCP, if both ends allow it.
 	TCP *TCPResult `json:"tcp,omitempty"`
+	// Lost is why a listener's run ended before the client said so, after attempts that succeeded:
+	// more may have been left to try.
+	Lost *Failure `json:"lost,omitempty"`
 }
 
 // Node is what is known about one end: facts that matter for whoever reads a saved report.
@@ -231,8 +234,8 @@ const (
 	CodeInterrupted    Code = "interrupted"      // a time limit or a signal of this end
 )
 
-// Err returns the failure of the first failed attempt, or nil. The text includes how many failed if
-// there were several attempts.
+// Err returns the failure of the first failed attempt, or nil; if all succeeded, that of a run that
+// ended early. The text includes how many failed if there were several attempts.
 func (r *Report) Err() error {
 	var first *Failure
 	failed := 0
@@ -247,6 +250,8 @@ func (r *Report) Err() error {
 	switch {
 	case first == nil && len(r.Attempts) == 0:
 		return ErrNothing
+	case first == nil && r.Lost != nil:
+		return r.Lost
 	case first == nil:
 		return nil
 	case len(r.Attempts) == 1:

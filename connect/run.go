@@ -58,6 +58,7 @@ const (
 	defaultPings       = 1000
 	defaultWrites      = 10
 	defaultStepTimeout = 10 * time.Second
+	maxTimeout         = 31 // 5 bits
 )
 
 func (c Config) withDefaults() Config {
@@ -71,9 +72,20 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns an error if a number is out of range.
+// Validate returns an error if a number is out of range, or if there are more facts about the node
+// than the peer accepts.
 func (c Config) Validate() error {
-	p := Proposal{Pings: cmp.Or(c.Pings, defaultPings), Writes: cmp.Or(c.Writes, defaultWrites), MTU: c.MTU}
+	c = c.withDefaults()
+	switch {
+	case c.Timeout > maxTimeout && c.Timeout != verbs.TimeoutInfinite:
+		return fmt.Errorf("the code %d of the acknowledgement timeout is not 1 to %d", c.Timeout, maxTimeout)
+	case c.StepTimeout < 0:
+		return fmt.Errorf("the limit of a step is negative: %v", c.StepTimeout)
+	}
+	if _, err := encode(c.introduction()); err != nil {
+		return fmt.Errorf("facts about the node with %d ports: %w", len(c.Node.Ports), err)
+	}
+	p := Proposal{Pings: c.Pings, Writes: c.Writes, MTU: c.MTU}
 	return p.check()
 }
 
@@ -109,20 +121,24 @@ func (c *Config) newReport() Report {
 	return r
 }
 
-// Local tries two ports of this machine, or one with itself.
-func Local(ctx context.Context, a, b Port, cfg Config) Report {
+// Local tries two ports of this machine, or one with itself. The error is that of the
+// configuration; failures of the connection are in the report.
+func Local(ctx context.Context, a, b Port, cfg Config) (Report, error) {
+	if err := cfg.Validate(); err != nil {
+		return Report{}, fmt.Errorf("connect %s: %w", a.Name, err)
+	}
 	cfg = cfg.withDefaults()
 	r := cfg.newReport()
 	left, right, err := loopback(ctx)
 	if err != nil {
 		r.Attempts = []Attempt{{Failure: exchangeFailure(err, "127.0.0.1")}}
-		return r
+		return r, nil
 	}
 	if deviceOf(a.Name) == deviceOf(b.Name) {
 		a, b = shared(a, b)
 	}
 	r.Attempts, r.TCP = both(ctx, left, right, a, b, cfg)
-	return r
+	return r, nil
 }
 
 // deviceOf returns the device of a port's name: the part before ":NUMBER", which engines don't
@@ -169,21 +185,16 @@ func loopback(ctx context.Context) (client, server net.Conn, err error) {
 
 // Dial tries ports with the peer at host, which runs Serve on a TCP port; 0 is DefaultPort. With
 // all, each port is tried with the peer's port of the same rail, otherwise the first port with the
-// peer's only one.
-func Dial(ctx context.Context, host string, tcpPort int, ports []Port, all bool, cfg Config) Report {
-	cfg = cfg.withDefaults()
-	r := cfg.newReport()
-	e := &end{cfg: cfg, ports: ports, report: &r}
-	if !all {
-		if len(ports) == 0 {
-			return r
-		}
-		e.first = prepare(ctx, ports[0], cfg)
-		if e.first.failure != nil && !cfg.AllowTCP {
-			r.Attempts = []Attempt{e.first.attempt()}
-			e.close()
-			return r
-		}
+// peer's only one. The error is that of the configuration, or [ErrNothing] for no port; failures of
+// the connection are in the report.
+func Dial(ctx context.Context, host string, tcpPort int, ports []Port, all bool, cfg Config) (Report, error) {
+	e, err := newEnd(ctx, ports, all, cfg)
+	if err != nil {
+		return Report{}, fmt.Errorf("connect to %s: %w", host, err)
+	}
+	r := e.report
+	if e.useless() {
+		return *r, nil
 	}
 	conn, err := bench.Dial(ctx, host, cmp.Or(tcpPort, DefaultPort))
 	if err != nil {
@@ -193,10 +204,39 @@ func Dial(ctx context.Context, host string, tcpPort int, ports []Port, all bool,
 		}
 		r.Attempts = []Attempt{e.unreached(f)}
 		e.close()
-		return r
+		return *r, nil
 	}
 	_ = e.dial(ctx, conn, all) // the failure is in the report
-	return r
+	return *r, nil
+}
+
+// newEnd begins one end of a run: with all, its ports are opened when their turn comes.
+func newEnd(ctx context.Context, ports []Port, all bool, cfg Config) (*end, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	r := cfg.newReport()
+	e := &end{cfg: cfg, ports: ports, report: &r}
+	switch {
+	case all:
+	case len(ports) == 0:
+		return nil, ErrNothing
+	default:
+		e.first = prepare(ctx, ports[0], cfg)
+	}
+	return e, nil
+}
+
+// useless ends a run whose only port can't be used, if nothing else could be measured with the
+// peer.
+func (e *end) useless() bool {
+	if e.first == nil || e.first.failure == nil || e.cfg.AllowTCP {
+		return false
+	}
+	e.report.Attempts = []Attempt{e.first.attempt()}
+	e.close()
+	return true
 }
 
 // causeOf returns why ctx ended, if it did.
@@ -208,32 +248,28 @@ func causeOf(ctx context.Context, err error) error {
 }
 
 // Serve waits for one client on l and tries the ports that it proposes: with all, any of ports,
-// otherwise the first. A connection of another program is noted and ignored.
+// otherwise the first. A connection of another program is noted and ignored. The caller closes l,
+// which serves one run after another. The error is that of the configuration, [ErrNothing] for no
+// port, that of l, or the cause of ctx; failures of the connection are in the report.
 func Serve(ctx context.Context, l *bench.Listener, ports []Port, all bool, cfg Config) (Report, error) {
-	cfg = cfg.withDefaults()
-	r := cfg.newReport()
-	e := &end{cfg: cfg, ports: ports, report: &r}
-	if !all {
-		if len(ports) == 0 {
-			return r, ErrNothing
-		}
-		e.first = prepare(ctx, ports[0], cfg)
-		if e.first.failure != nil && !cfg.AllowTCP {
-			r.Attempts = []Attempt{e.first.attempt()}
-			e.close()
-			return r, nil
-		}
+	e, err := newEnd(ctx, ports, all, cfg)
+	if err != nil {
+		return Report{}, fmt.Errorf("wait for a client: %w", err)
+	}
+	r, cfg := e.report, e.cfg
+	if e.useless() {
+		return *r, nil
 	}
 	cfg.Progress("waiting for rdmactl connect on TCP port %s", portOf(l.Addr()))
 	for {
 		conn, err := l.Accept(ctx)
 		if err != nil {
 			e.close()
-			return r, err
+			return *r, err
 		}
 		stranger := e.serve(ctx, conn)
 		if stranger == nil {
-			return r, nil
+			return *r, nil
 		}
 		cfg.Progress("note: ignored a connection from %v: %v", conn.RemoteAddr(), stranger)
 	}

@@ -205,14 +205,16 @@ func (s *session) watch(ctx context.Context, progress func() uint64, limit time.
 	}
 }
 
-// barrier exchanges the status of a stage. It returns the peer's, and the failure that both ends
-// report, if one of them has failed: own is this end's.
-func (s *session) barrier(ctx context.Context, status Status, own *Failure) (peer Status, f *Failure, err error) {
+// barrier exchanges the status of a stage, for which it waits for limit at most. It returns the
+// peer's, and the failure that both ends report, if one of them has failed: own is this end's.
+func (s *session) barrier(
+	ctx context.Context, limit time.Duration, status Status, own *Failure,
+) (peer Status, f *Failure, err error) {
 	status.Aborted = status.Aborted && own == nil
 	if err := s.send(Message{Kind: KindStatus, Status: &status, Failure: own}); err != nil {
 		return peer, own, err
 	}
-	m, err := s.await(ctx, s.limit, KindStatus)
+	m, err := s.await(ctx, limit, KindStatus)
 	if err != nil {
 		return peer, own, err
 	}

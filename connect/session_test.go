@@ -51,9 +51,9 @@ func TestBarrierStage(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _, _ = peer.barrier(t.Context(), Status{Stage: StageData}, nil)
+		_, _, _ = peer.barrier(t.Context(), 5*time.Second, Status{Stage: StageData}, nil)
 	}()
-	_, f, err := s.barrier(t.Context(), Status{Stage: StageRTS}, nil)
+	_, f, err := s.barrier(t.Context(), 5*time.Second, Status{Stage: StageRTS}, nil)
 	if want := `the peer is at stage "data", not "RTS"`; f != nil || err == nil || err.Error() != want {
 		t.Errorf("barrier = %v, %v, want %s", f, err, want)
 	}
@@ -100,8 +100,7 @@ func TestTimeoutInText(t *testing.T) {
 
 // TestNoPorts has no port to try.
 func TestNoPorts(t *testing.T) {
-	r := Dial(t.Context(), "127.0.0.1", 1, nil, false, quick("node1"))
-	if err := r.Err(); !errors.Is(err, ErrNothing) {
+	if _, err := Dial(t.Context(), "127.0.0.1", 1, nil, false, quick("node1")); !errors.Is(err, ErrNothing) {
 		t.Errorf("Dial = %v", err)
 	}
 	l, _ := listen(t)

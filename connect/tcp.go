@@ -59,7 +59,7 @@ func (e *end) share(ctx context.Context, r *TCPResult) error {
 			own.Write = &r.Writes[i]
 		}
 	}
-	peer, _, err := e.s.barrier(ctx, own, nil)
+	peer, _, err := e.s.barrier(ctx, e.cfg.StepTimeout, own, nil)
 	if err != nil {
 		return err
 	}

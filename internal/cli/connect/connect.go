@@ -212,7 +212,7 @@ func (c *connectFlags) run(ctx context.Context, n *node, args []string) (connect
 		if err != nil {
 			return connect.Report{}, err
 		}
-		return connect.Dial(ctx, args[0], c.tcpPort, ports, true, c.config), nil
+		return connect.Dial(ctx, args[0], c.tcpPort, ports, true, c.config)
 	case n.isDevice(args[0]):
 		return c.local(ctx, n, args)
 	case len(args) > 1:
@@ -224,13 +224,13 @@ func (c *connectFlags) run(ctx context.Context, n *node, args []string) (connect
 	if err != nil {
 		return connect.Report{}, err
 	}
-	r := connect.Dial(ctx, args[0], c.tcpPort, []connect.Port{port}, false, c.config)
+	r, err := connect.Dial(ctx, args[0], c.tcpPort, []connect.Port{port}, false, c.config)
 	for i := range r.Attempts {
 		if f := r.Attempts[i].Failure; f != nil && f.Code == connect.CodeName {
 			f.Remedies = append(f.Remedies, n.devicesHint())
 		}
 	}
-	return r, nil
+	return r, err
 }
 
 // local tries two devices of this machine, or one with itself.
@@ -245,7 +245,7 @@ func (c *connectFlags) local(ctx context.Context, n *node, args []string) (conne
 			return connect.Report{}, err
 		}
 	}
-	return connect.Local(ctx, first, second, c.config), nil
+	return connect.Local(ctx, first, second, c.config)
 }
 
 // alone tries each port of this machine with itself.
@@ -255,8 +255,13 @@ func (c *connectFlags) alone(ctx context.Context, n *node) (connect.Report, erro
 		return connect.Report{}, err
 	}
 	var all connect.Report
+	cfg := c.config
 	for i, port := range ports {
-		r := connect.Local(ctx, port, port, c.config)
+		r, err := connect.Local(ctx, port, port, cfg)
+		if err != nil {
+			return all, err
+		}
+		cfg.AllowTCP = false // it has nothing to do with the port
 		for k := range r.Attempts {
 			r.Attempts[k].Rail = port.Rail
 		}

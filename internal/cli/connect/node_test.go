@@ -3,10 +3,12 @@ package connect
 import (
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rdmakit/rdmakit/connect"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/config"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
@@ -138,5 +140,31 @@ func TestIsDevice(t *testing.T) {
 func TestSavedName(t *testing.T) {
 	if got := fileName("gpu-00.lab/../x y"); got != "gpu-00.lab_.._x_y" || got != filepath.Base(got) {
 		t.Errorf("fileName = %q", got)
+	}
+}
+
+// TestAloneTCP tries two ports with themselves: the measurement over TCP, which has nothing to do
+// with them, takes place once.
+func TestAloneTCP(t *testing.T) {
+	n := &node{app: &cli.App{Config: &config.Config{}}}
+	for _, name := range []string{"roce@127.0.61.70", "roce@127.0.61.71"} {
+		n.facts.Ports = append(n.facts.Ports, connect.PortFacts{Name: name, Offered: true})
+	}
+	measured := 0
+	flags := connectFlags{config: connect.Config{Pings: 1, Writes: 1, AllowTCP: true}}
+	var mu sync.Mutex // both ends of a run call Progress
+	flags.config.Progress = func(format string, _ ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		if format == "measuring over TCP" {
+			measured++
+		}
+	}
+	r, err := flags.alone(t.Context(), n)
+	if err != nil || r.Err() != nil || len(r.Attempts) != 2 || r.TCP == nil {
+		t.Fatalf("alone = %+v, %v", r, err)
+	}
+	if measured != 2 {
+		t.Errorf("%d measurements over TCP, want one at each of both ends", measured)
 	}
 }

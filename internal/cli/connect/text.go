@@ -35,6 +35,10 @@ func blocks(r *connect.Report, wide bool) []output.Block {
 			out = append(out, figures(t.Ping, t.Writes))
 		}
 	}
+	if r.Lost != nil {
+		out = append(out, output.Line(output.Bad("ended early"), output.Plain(": more may have been left to try")),
+			failureBlock(r.Lost))
+	}
 	for _, text := range r.Skipped {
 		out = append(out, output.Line(output.Plain("not tried: "+text).Flow(cli.TextWidth)))
 	}
