@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -54,6 +55,32 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 	})
+}
+
+// TestScriptPorts has each TCP port in one script: scripts run beside each other.
+func TestScriptPorts(t *testing.T) {
+	scripts, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	port := regexp.MustCompile(`(?:-p|--tcp-port) ?(\d{4,5})\b`)
+	owner := map[string]string{}
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range port.FindAllSubmatch(text, -1) {
+			number := string(found[1])
+			if first, ok := owner[number]; ok && first != script {
+				t.Errorf("%s and %s both use port %s", first, script, number)
+			}
+			owner[number] = script
+		}
+	}
+	if len(owner) < 2 {
+		t.Errorf("only %d ports found", len(owner))
+	}
 }
 
 func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
