@@ -3,6 +3,7 @@ package connect
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -158,5 +159,21 @@ func TestGrown(t *testing.T) {
 		if want := map[bool]int{false: 1, true: 2}[all]; got["more"] != 2 || same != all || len(got) != want {
 			t.Errorf("grown(all %t) = %v", all, got)
 		}
+	}
+}
+
+// TestBarrierLimit has a peer that never sends its status: the barrier waits for its own limit, not
+// for that of the session.
+func TestBarrierLimit(t *testing.T) {
+	a, b := net.Pipe()
+	s := newSession(a, true, time.Hour)
+	defer s.close()
+	defer b.Close()
+	go func() { _, _ = io.Copy(io.Discard, b) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, f, err := s.barrier(ctx, 50*time.Millisecond, Status{Stage: StageData}, nil)
+	if f != nil || err == nil || ctx.Err() != nil {
+		t.Errorf("barrier = %v, %v, context %v; want an error at the limit", f, err, ctx.Err())
 	}
 }
