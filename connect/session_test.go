@@ -167,7 +167,7 @@ func TestGrown(t *testing.T) {
 func TestBarrierLimit(t *testing.T) {
 	a, b := net.Pipe()
 	s := newSession(a, true, time.Hour)
-	defer s.close()
+	defer func() { _ = s.close() }()
 	defer b.Close()
 	go func() { _, _ = io.Copy(io.Discard, b) }()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
