@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 
@@ -8,15 +9,37 @@ import (
 )
 
 // ConnectOptions are what one end of a connection asks for in [Device.Dial] and
-// [ConnectionRequest.Accept]. RetryCount, RNRRetry and Timeout have the defaults of
-// [ConnectConfig], with RetryNone and TimeoutInfinite.
+// [ConnectionRequest.Accept]. ReadAtomic, DestReadAtomic, RetryCount, RNRRetry and Timeout have the
+// defaults of [ConnectConfig], with RetryNone and TimeoutInfinite. Both ends reduce ReadAtomic and
+// DestReadAtomic to what the devices and the other end allow.
 type ConnectOptions = provider.ConnectOptions
 
 // RejectedError is the error of a connection that the peer has refused.
 type RejectedError = provider.RejectedError
 
+// ErrNobodyListens matches a [RejectedError] because nobody listens on the port.
+var ErrNobodyListens = provider.ErrNobodyListens
+
+// ListenOptions configure [Device.Listen].
+type ListenOptions = provider.ListenOptions
+
+// PortSpace tells services of the same port apart.
+type PortSpace = provider.PortSpace
+
+// The port spaces.
+const (
+	PortSpaceTCP = provider.PortSpaceTCP // connections
+	PortSpaceUDP = provider.PortSpaceUDP // datagrams, queue pairs of type UD
+	PortSpaceIB  = provider.PortSpaceIB  // native InfiniBand services
+)
+
+// DatagramPeer is a queue pair of type UD that [Device.Dial] has found.
+type DatagramPeer = provider.DatagramPeer
+
 // withDefaults returns the options for a provider.
 func withDefaults(o ConnectOptions) ConnectOptions {
+	o.ReadAtomic = cmp.Or(o.ReadAtomic, defaultReads)
+	o.DestReadAtomic = cmp.Or(o.DestReadAtomic, o.ReadAtomic)
 	o.RetryCount = orDefault(o.RetryCount, defaultRetries)
 	o.RNRRetry = orDefault(o.RNRRetry, defaultRetries)
 	o.Timeout = orDefault(o.Timeout, defaultTimeout)
@@ -54,19 +77,27 @@ func (c *Connection) Done() <-chan struct{} { return c.impl.Done() }
 // [ErrClosed] after Close.
 func (c *Connection) Err() error { return c.impl.Err() }
 
-// Close disconnects (C twin: rdma_disconnect).
+// Datagram returns where requests of a queue pair of type UD go that has looked up its peer; false
+// for connections, and at the accepting end.
+func (c *Connection) Datagram() (DatagramPeer, bool) { return c.impl.Datagram() }
+
+// Disconnect ends the connection: the queue pair goes to ERR at once, then Disconnect waits until
+// the peer has answered, or for as long as ctx and the transport allow (C twin: rdma_disconnect).
+func (c *Connection) Disconnect(ctx context.Context) error { return c.impl.Disconnect(ctx) }
+
+// Close disconnects without waiting for the peer.
 func (c *Connection) Close() error { return c.impl.Close() }
 
 // Listen waits for connections to an address of the device, where it establishes connections
 // itself: iWARP, and the communication manager of InfiniBand and RoCE; port 0 chooses one (C twins:
 // rdma_bind_addr, rdma_listen). The error matches [ErrNotSupported] without [CapConnector]; use
 // [QueuePair.Connect] there.
-func (d *Device) Listen(ctx context.Context, addr netip.AddrPort) (*Listener, error) {
+func (d *Device) Listen(ctx context.Context, addr netip.AddrPort, options ListenOptions) (*Listener, error) {
 	c, ok := d.impl.(provider.Connector)
 	if !ok {
 		return nil, unsupported("listen", d)
 	}
-	impl, err := c.Listen(ctx, addr)
+	impl, err := c.Listen(ctx, addr, options)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +136,7 @@ func (l *Listener) Next(ctx context.Context) (*ConnectionRequest, error) {
 	return &ConnectionRequest{r}, nil
 }
 
-// Close ends listening; requests that nobody has answered are rejected.
+// Close ends listening; requests that Next hasn't returned are rejected.
 func (l *Listener) Close() error { return l.impl.Close() }
 
 // ConnectionRequest is a peer that waits for an answer.

@@ -40,7 +40,10 @@ func TestNotSupported(t *testing.T) {
 		"CreateAddressHandle": func() error { _, err := pd.CreateAddressHandle(1, Path{}); return err },
 		"CreateChannel":       func() error { _, err := d.CreateChannel(); return err },
 		"NextEvent":           func() error { _, err := d.NextEvent(t.Context()); return err },
-		"Listen":              func() error { _, err := d.Listen(t.Context(), netip.AddrPort{}); return err },
+		"Listen": func() error {
+			_, err := d.Listen(t.Context(), netip.AddrPort{}, ListenOptions{})
+			return err
+		},
 		"Dial": func() error {
 			_, err := d.Dial(t.Context(), &QueuePair{}, netip.AddrPort{}, ConnectOptions{})
 			return err
@@ -74,7 +77,8 @@ func (d richDevice) NextEvent(context.Context) (Event, error) {
 	return Event{Type: EventPortError, Port: 1}, nil
 }
 
-func (d richDevice) Listen(_ context.Context, addr netip.AddrPort) (provider.Listener, error) {
+func (d richDevice) Listen(_ context.Context, addr netip.AddrPort, o ListenOptions) (provider.Listener, error) {
+	d.note.record(addr, o)
 	return richListener{d.note, addr}, nil
 }
 
@@ -82,7 +86,7 @@ func (d richDevice) Dial(
 	_ context.Context, qp provider.QueuePair, addr netip.AddrPort, o ConnectOptions,
 ) (provider.Connection, error) {
 	d.note.record(qp, addr, o.RetryCount, o.RNRRetry, o.Timeout)
-	return nil, &RejectedError{Reason: "no listener"}
+	return nil, &RejectedError{Reason: "no listener", NobodyListens: true}
 }
 
 type richListener struct {
@@ -105,7 +109,7 @@ func (r richRequest) Reject(private []byte) error { r.note.record(string(private
 func (r richRequest) Accept(
 	_ context.Context, qp provider.QueuePair, o ConnectOptions,
 ) (provider.Connection, error) {
-	r.note.record(qp, o.ReadAtomic)
+	r.note.record(qp, o.ReadAtomic, o.DestReadAtomic)
 	return richConnection{r}, nil
 }
 
@@ -113,6 +117,14 @@ type richConnection struct{ richRequest }
 
 func (c richConnection) Done() <-chan struct{} { return nil }
 func (c richConnection) Err() error            { return io.EOF }
+func (c richConnection) Datagram() (DatagramPeer, bool) {
+	return DatagramPeer{QPN: 9, QKey: provider.QKeyDatagrams}, true
+}
+
+func (c richConnection) Disconnect(ctx context.Context) error {
+	c.note.record("disconnect")
+	return context.Cause(ctx)
+}
 
 type richDomain struct {
 	plainDomain
@@ -295,10 +307,15 @@ func testConnections(t *testing.T, n *note, d *Device, qp *QueuePair) {
 	if !slices.Equal(n.args, []any{qp.impl, addr, uint8(5), uint8(7), uint8(0)}) {
 		t.Errorf("Dial passed %v", n.args)
 	}
-	if rejected := (*RejectedError)(nil); !errors.As(err, &rejected) || rejected.Reason != "no listener" {
+	if rejected := (*RejectedError)(nil); !errors.As(err, &rejected) || rejected.Reason != "no listener" ||
+		!errors.Is(err, ErrNobodyListens) || errors.Is(&RejectedError{}, ErrNobodyListens) {
 		t.Errorf("Dial = %v, want a RejectedError", err)
 	}
-	l, err := d.Listen(t.Context(), addr)
+	options := ListenOptions{PortSpace: PortSpaceUDP, Backlog: 3}
+	l, err := d.Listen(t.Context(), addr, options)
+	if !slices.Equal(n.args, []any{addr, options}) {
+		t.Errorf("Listen passed %v", n.args)
+	}
 	if err != nil || l.Addr() != addr {
 		t.Fatalf("Listen = %v at %v", err, l.Addr())
 	}
@@ -311,8 +328,14 @@ func testConnections(t *testing.T, n *note, d *Device, qp *QueuePair) {
 		string(c.Options().PrivateData) != "hello" {
 		t.Errorf("Accept = %+v, %v", c, err)
 	}
-	if !slices.Equal(n.args, []any{qp.impl, 4}) {
+	if !slices.Equal(n.args, []any{qp.impl, 4, 4}) {
 		t.Errorf("Accept passed %v", n.args)
+	}
+	if p, ok := c.Datagram(); p.QPN != 9 || !ok {
+		t.Errorf("Datagram = %v, %t", p, ok)
+	}
+	if err := c.Disconnect(t.Context()); err != nil || !slices.Equal(n.args, []any{"disconnect"}) {
+		t.Errorf("Disconnect = %v, passed %v", err, n.args)
 	}
 	if _ = r.Reject([]byte("full")); !slices.Equal(n.args, []any{"full"}) {
 		t.Errorf("Reject passed %v", n.args)

@@ -61,6 +61,7 @@ const RetryNone uint8 = 0xff
 const (
 	defaultTimeout = 14
 	defaultRetries = 7
+	defaultReads   = 16 // outstanding READs and atomics, of each end
 )
 
 // orDefault returns value, byDefault for 0, and 0 for TimeoutInfinite and RetryNone, which are
@@ -108,7 +109,7 @@ func (qp *QueuePair) Connect(cfg ConnectConfig) error {
 	if qp.Type() == QPTypeUD {
 		return fmt.Errorf("connect qp %v: type UD has no connection: %w", qp.QPN(), ErrNotSupported)
 	}
-	reads := cmp.Or(cfg.ReadAtomic, 16)
+	reads := cmp.Or(cfg.ReadAtomic, defaultReads)
 	attr := QPAttributes{
 		PKeyIndex: cfg.PKeyIndex, Port: cmp.Or(cfg.Port, 1), Access: cfg.Access,
 		Path: Path{
