@@ -51,6 +51,18 @@ func codecs() []struct {
 		{"LinkRecord", 6, &mad.LinkRecord{}},
 		{"PathRecord", 64, &mad.PathRecord{}},
 		{"VendorMAD", 256, &mad.VendorMAD{}},
+		{"REQ", 256, &mad.REQ{}},
+		{"MRA", 256, &mad.MRA{}},
+		{"REJ", 256, &mad.REJ{}},
+		{"REP", 256, &mad.REP{}},
+		{"RTU", 256, &mad.RTU{}},
+		{"DREQ", 256, &mad.DREQ{}},
+		{"DREP", 256, &mad.DREP{}},
+		{"LAP", 256, &mad.LAP{}},
+		{"APR", 256, &mad.APR{}},
+		{"SIDRREQ", 256, &mad.SIDRREQ{}},
+		{"SIDRREP", 256, &mad.SIDRREP{}},
+		{"CMAHeader", 36, &mad.CMAHeader{}},
 	}
 }
 

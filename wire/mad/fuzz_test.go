@@ -56,6 +56,19 @@ func FuzzLinkRecord(f *testing.F)           { fuzzCodec(f, &mad.LinkRecord{}) }
 func FuzzPathRecord(f *testing.F)           { fuzzCodec(f, &mad.PathRecord{}) }
 func FuzzVendorMAD(f *testing.F)            { fuzzCodec(f, &mad.VendorMAD{}) }
 
+func FuzzREQ(f *testing.F)       { fuzzCodec(f, &mad.REQ{}) }
+func FuzzMRA(f *testing.F)       { fuzzCodec(f, &mad.MRA{}) }
+func FuzzREJ(f *testing.F)       { fuzzCodec(f, &mad.REJ{}) }
+func FuzzREP(f *testing.F)       { fuzzCodec(f, &mad.REP{}) }
+func FuzzRTU(f *testing.F)       { fuzzCodec(f, &mad.RTU{}) }
+func FuzzDREQ(f *testing.F)      { fuzzCodec(f, &mad.DREQ{}) }
+func FuzzDREP(f *testing.F)      { fuzzCodec(f, &mad.DREP{}) }
+func FuzzLAP(f *testing.F)       { fuzzCodec(f, &mad.LAP{}) }
+func FuzzAPR(f *testing.F)       { fuzzCodec(f, &mad.APR{}) }
+func FuzzSIDRREQ(f *testing.F)   { fuzzCodec(f, &mad.SIDRREQ{}) }
+func FuzzSIDRREP(f *testing.F)   { fuzzCodec(f, &mad.SIDRREP{}) }
+func FuzzCMAHeader(f *testing.F) { fuzzCodec(f, &mad.CMAHeader{}) }
+
 func FuzzParsePath(f *testing.F) {
 	for _, s := range []string{"0", "0,1,35,1", "7", "", "0,,1", "256", " 0, 1 ", "0,0"} {
 		f.Add(s)

@@ -11,6 +11,7 @@ const (
 	ClassSubnet         Class = 0x01 // subnet management, routed by LID
 	ClassSA             Class = 0x03 // subnet administration
 	ClassPerformance    Class = 0x04
+	ClassCM             Class = 0x07 // communication management
 	ClassPing           Class = 0x32 // vendor class of ibping, with the OUI OUIPing
 	ClassSubnetDirected Class = 0x81 // subnet management by directed route
 )
