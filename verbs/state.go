@@ -124,12 +124,5 @@ func (qp *QueuePair) Connect(cfg ConnectConfig) error {
 		RetryCount:  orDefault(cfg.RetryCount, defaultRetries),
 		RNRRetry:    orDefault(cfg.RNRRetry, defaultRetries),
 	}
-	for _, to := range []QPState{QPStateInit, QPStateRTR, QPStateRTS} {
-		attr.State = to
-		attr.Mask, _, _ = provider.TransitionAttributes(qp.Type(), to-1, to)
-		if err := qp.Modify(attr); err != nil {
-			return err
-		}
-	}
-	return nil
+	return provider.Establish(qp.impl, attr)
 }

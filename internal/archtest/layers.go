@@ -75,10 +75,15 @@ func layers() []layer {
 		{
 			isProvider,
 			func(from, to string) bool {
-				return under(to, "verbs/provider", "verbs/recording", "internal/edge", "wire") &&
+				return under(to, "verbs/provider", "verbs/recording", "internal/edge", "wire", "cm") &&
 					(!isProvider(to) || providerRoot(from) == providerRoot(to))
 			},
-			"providers import the interface, wire and edges, and never each other",
+			"providers import the interface, the communication manager, wire and edges, and never each other",
+		},
+		{
+			only("cm"),
+			func(_, to string) bool { return to == "verbs/provider" || under(to, "wire", "internal/edge") },
+			"the communication manager works with the queue pairs of any provider",
 		},
 		{
 			within("inventory", "fabric"),

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rdmakit/rdmakit/cm"
 	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/internal/edge/udpio"
 	"github.com/rdmakit/rdmakit/verbs/provider"
@@ -55,6 +56,7 @@ type Engine struct {
 	delayedAcks          delayedAcks
 	timers               timers
 
+	agent   *cm.Agent // of QP 1
 	senders senders
 	work    chan *queuePair // queue pairs that have more responses to send, or a backlog
 	written atomic.Uint64   // writes that sent something
@@ -101,6 +103,10 @@ func New(cfg Config) (*Engine, error) {
 	e.senders.init(cfg.Conn, cfg.OpenSender)
 	e.delayedAcks.init(e.clock)
 	e.timers.init(e.clock)
+	var err error
+	if e.agent, err = e.newAgent(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", cfg.Name, err)
+	}
 	e.wg.Go(e.receive)
 	e.wg.Go(e.respondLater)
 	return e, nil
@@ -112,7 +118,7 @@ func (e *Engine) Name() string { return e.name }
 // capabilities are those of every engine.
 const capabilities = provider.CapRC | provider.CapUC | provider.CapUD | provider.CapAtomics |
 	provider.CapImmediate | provider.CapInline | provider.CapMemoryAddress |
-	provider.CapWatch | provider.CapSRQ | provider.CapChannel | provider.CapEvents
+	provider.CapWatch | provider.CapSRQ | provider.CapChannel | provider.CapEvents | provider.CapConnector
 
 // Capabilities implements [provider.Device].
 func (e *Engine) Capabilities() provider.Capabilities { return capabilities }
@@ -232,6 +238,7 @@ func (e *Engine) Close() error {
 	}
 	e.closed = true
 	e.mu.Unlock()
+	_ = e.agent.Close() // always nil
 	e.senders.close()
 	_ = e.conn.Close() // the second call returns the same
 	close(e.done)
@@ -308,6 +315,11 @@ func (e *Engine) datagram(one []byte, k int, in *udpio.Inbound, b *burst) {
 		return
 	}
 	qpn := ib.QPN(binary.BigEndian.Uint32(one[4:]) & 0xffffff)
+	if qpn == gsiQPN {
+		b.finish()
+		e.handleMessage(one, k, in, &b.packet)
+		return
+	}
 	qp := b.qp
 	if qp == nil || qp.qpn != qpn {
 		b.finish()

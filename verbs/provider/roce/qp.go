@@ -304,6 +304,9 @@ func (qp *queuePair) fail() {
 	qp.flushSends()
 	qp.flushReceives()
 	qp.resp.stop()
+	if !failed {
+		qp.e.agent.QueuePairFailed(qp.qpn)
+	}
 	if qp.shared != nil && !failed {
 		qp.e.events.add(qp, provider.Event{Type: provider.EventQPLastRequest, QPN: qp.qpn, ID: qp.id})
 	}
@@ -319,6 +322,7 @@ func (qp *queuePair) Close() error {
 	qp.removed = true
 	delete(qp.e.qps, qp.qpn)
 	qp.e.mu.Unlock()
+	qp.e.agent.QueuePairClosed(qp.qpn)
 
 	qp.mu.Lock()
 	qp.sendDue()
