@@ -98,11 +98,11 @@ func (r *request) accept(
 		return nil, c.abandon(context.Cause(ctx), mad.RejectConsumer)
 	}
 	c.a.mu.Lock()
-	ended := c.state == stateClosed
+	err := c.err
 	c.a.mu.Unlock()
-	if ended && !errors.Is(c.err, errDisconnected) { // else the peer has connected and disconnected
+	if err != nil && !errors.Is(err, errDisconnected) { // else the peer has connected and disconnected
 		<-c.done
-		return nil, c.err
+		return nil, err
 	}
 	return c, nil
 }
@@ -158,7 +158,13 @@ func (r *request) Reject(private []byte) error {
 func (a *Agent) handleRTU(in *arrival) func() {
 	var m mad.RTU
 	_, _ = m.Decode(in.message) // Receive has checked the length
-	if c := a.find(in.from, m.RemoteCommID, m.LocalCommID); c != nil && c.state == stateREPSent {
+	switch c := a.find(in.from, m.RemoteCommID, m.LocalCommID); {
+	case c == nil: // the peer must not take it for a connection
+		a.sendREJ(in, mad.REJ{
+			LocalCommID: m.RemoteCommID, RemoteCommID: m.LocalCommID, Message: mad.MRAMessageOther,
+			Reason: mad.RejectInvalidCommID,
+		})
+	case c.state == stateREPSent:
 		c.state = stateEstablished
 		c.repeat.stop()
 		c.answer()

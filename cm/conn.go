@@ -142,10 +142,10 @@ func (c *conn) giveUp() func() {
 	err := &TimeoutError{
 		Waiting: waiting, Peer: c.remote, Tries: c.repeat.tries, Elapsed: c.a.Clock.Now().Sub(c.repeat.since),
 	}
-	if c.state != stateDREQSent {
-		c.reject(mad.RejectTimeout, c.a.GUID[:], nil)
+	if c.state == stateDREQSent {
+		return c.end(err)
 	}
-	return c.end(err)
+	return c.refuse(err, mad.RejectTimeout, c.a.GUID[:])
 }
 
 // TimeoutError is the error of a peer that doesn't answer. It implements net.Error.
@@ -207,10 +207,19 @@ func (c *conn) end(err error) func() {
 	if c.state == stateClosed {
 		return nil
 	}
-	a, qp := c.a, c.qp
-	a.remove(c)
-	c.state, c.err = stateClosed, err
+	c.a.remove(c)
+	c.state = stateClosed
 	c.repeat.stop()
+	return c.finish(err)
+}
+
+// finish tells the program that the connection has ended, if it hasn't been told.
+func (c *conn) finish(err error) func() {
+	if c.err != nil {
+		return nil
+	}
+	qp := c.qp
+	c.err = err
 	return func() {
 		if qp != nil { // it may be closed already
 			_ = qp.Modify(provider.QPAttributes{State: provider.QPStateError})
@@ -222,12 +231,31 @@ func (c *conn) end(err error) func() {
 	}
 }
 
+// refuse rejects a connection that is not established here, and ends it. The peer may have
+// established it, and a REJ may be lost: so after a REP the connection remains as one that is being
+// ended, until the peer has answered.
+func (c *conn) refuse(err error, reason mad.RejectReason, ari []byte) func() {
+	switch c.state {
+	case stateClosed:
+		return nil
+	case stateREPSent:
+		c.reject(reason, ari, nil)
+		c.state = stateDREQSent
+		c.message = c.dreq()
+		c.start()
+		return c.finish(err)
+	}
+	c.reject(reason, ari, nil)
+	return c.end(err)
+}
+
 // remove removes a connection from the tables.
 func (a *Agent) remove(c *conn) {
 	delete(a.conns, c.id)
 	if key := (remoteID{c.peer, c.remoteID, false}); a.incoming[key] == c {
 		delete(a.incoming, key)
-		if c.state >= stateREPSent { // a duplicate of its REQ must not be taken for a new one
+		// A duplicate of its REQ must not be taken for a new one.
+		if c.state >= stateREPSent && a.recent.find(key, a.Clock.Now()) == nil {
 			m := mad.REJ{
 				Header: mad.NewCM(mad.AttributeREJ, c.tid), RemoteCommID: c.remoteID,
 				Message: mad.MRAMessageREQ, Reason: mad.RejectStaleConnection,

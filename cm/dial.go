@@ -158,15 +158,12 @@ func (a *Agent) connect(
 
 // abandon ends a connection that the program or this device doesn't want any more, and returns err.
 func (c *conn) abandon(err error, reason mad.RejectReason) error {
-	c.a.mu.Lock()
 	var ari []byte
 	if reason == mad.RejectTimeout {
 		ari = c.a.GUID[:]
 	}
-	if c.state != stateClosed {
-		c.reject(reason, ari, nil)
-	}
-	after := c.end(err)
+	c.a.mu.Lock()
+	after := c.refuse(err, reason, ari)
 	c.a.mu.Unlock()
 	if after != nil {
 		after()

@@ -59,7 +59,7 @@ func (c *conn) reject(reason mad.RejectReason, ari, private []byte) {
 	copy(m.ARI[:], ari)
 	copy(m.PrivateData[:], private)
 	message := m.Append(nil)
-	if c.state == stateREQReceived {
+	if c.state == stateREQReceived || c.state == stateREPSent {
 		c.a.recent.add(remoteID{c.peer, c.remoteID, false}, message, c.a.Clock.Now())
 	}
 	c.a.Send(c.peer, message)
