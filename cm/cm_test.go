@@ -120,8 +120,10 @@ func TestNegotiation(t *testing.T) {
 				return
 			}
 			o := r.Options()
-			if o.ReadAtomic != 4 || o.DestReadAtomic != 8 || o.RetryCount != 5 || o.RNRRetry != 6 || o.Timeout != 14 ||
-				o.TrafficClass != 104 || !strings.HasPrefix(string(o.PrivateData), "ping\x00") || len(o.PrivateData) != 56 {
+			if o.PortSpace != provider.PortSpaceTCP || o.ReadAtomic != 4 || o.DestReadAtomic != 8 ||
+				o.RetryCount != 5 || o.RNRRetry != 6 || o.Timeout != 14 ||
+				o.TrafficClass != 104 || !strings.HasPrefix(string(o.PrivateData), "ping\x00") ||
+				len(o.PrivateData) != 56 {
 				t.Errorf("options of the request: %+v", o)
 			}
 			if r.Local() != service || r.Remote().Addr() != p.a.Addr || r.Remote().Port() < firstPort {

@@ -61,7 +61,8 @@ func TestFlood(t *testing.T) {
 		l := p.listen(provider.ListenOptions{Backlog: 7})
 		m := mad.REQ{
 			Header: mad.NewCM(mad.AttributeREQ, 1), TransportService: mad.TransportServiceRC, PathPacketPayloadMTU: 5,
-			RemoteCMResponseTimeout: 20, MaxCMRetries: 15, Primary: mad.ConnectPath{RemotePortGID: ib.GIDFromAddr(p.b.Addr)},
+			RemoteCMResponseTimeout: 20, MaxCMRetries: 15,
+			Primary: mad.ConnectPath{RemotePortGID: ib.GIDFromAddr(p.b.Addr)},
 		}
 		var before, after runtime.MemStats
 		runtime.GC()
@@ -233,7 +234,8 @@ func TestSpoofed(t *testing.T) {
 				RemoteCommID: answer.RemoteCommID, RemoteQPN: 17,
 			},
 			&mad.REJ{
-				Header: mad.NewCM(mad.AttributeREJ, 1), LocalCommID: answer.LocalCommID, RemoteCommID: answer.RemoteCommID,
+				Header: mad.NewCM(mad.AttributeREJ, 1), LocalCommID: answer.LocalCommID,
+				RemoteCommID: answer.RemoteCommID,
 			},
 		} {
 			p.a.Receive(stranger, m.Append(nil))
@@ -283,7 +285,8 @@ func TestAlternatePath(t *testing.T) {
 		}
 		p.a.Receive(p.b.Addr, lap.Append(nil))
 		var got mad.APR
-		if _, err := got.Decode(apr()); err != nil || got.APStatus != mad.APStatusUnsupported || got.TransactionID != 77 ||
+		if _, err := got.Decode(apr()); err != nil || got.APStatus != mad.APStatusUnsupported ||
+			got.TransactionID != 77 ||
 			got.LocalCommID != answer.RemoteCommID || got.RemoteCommID != answer.LocalCommID || dialed.Err() != nil {
 			t.Errorf("APR %+v, %v; connection %v", got, err, dialed.Err())
 		}
@@ -358,9 +361,21 @@ func TestAnswers(t *testing.T) {
 		used := p.qp()
 		used.state = provider.QPStateRTS
 		for want, got := range map[string]func() error{
-			"an answer has at most 196":       func() error { _, err := r.Accept(p.t.Context(), p.qp(), long); return err },
-			"of type UD, and the peer's of":   func() error { _, err := r.Accept(p.t.Context(), p.ud(), options("")); return err },
-			"in state RTS, not RESET":         func() error { _, err := r.Accept(p.t.Context(), used, options("")); return err },
+			"an answer has at most 196": func() error {
+				_, err := r.Accept(p.t.Context(), p.qp(),
+					long)
+				return err
+			},
+			"of type UD, and the peer's of": func() error {
+				_, err := r.Accept(p.t.Context(), p.ud(),
+					options(""))
+				return err
+			},
+			"in state RTS, not RESET": func() error {
+				_, err := r.Accept(p.t.Context(), used,
+					options(""))
+				return err
+			},
 			"and a rejection has at most 148": func() error { return r.Reject(make([]byte, mad.REJPrivateLen+1)) },
 		} {
 			if err := got(); err == nil || !strings.Contains(err.Error(), want) {
@@ -407,10 +422,12 @@ func TestListen(t *testing.T) {
 		l := p.listen(provider.ListenOptions{})
 		other := p.listen(provider.ListenOptions{PortSpace: provider.PortSpaceUDP}) // no conflict
 		_, err := p.b.Listen(p.t.Context(), service, provider.ListenOptions{})
-		if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "listen on port 7174 of roce@10.0.0.2") {
+		if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(),
+			"listen on port 7174 of roce@10.0.0.2") {
 			t.Errorf("Listen twice = %v", err)
 		}
-		if _, err := p.b.Listen(p.t.Context(), netip.MustParseAddrPort("10.0.0.1:1"), provider.ListenOptions{}); err == nil {
+		if _, err := p.b.Listen(p.t.Context(), netip.MustParseAddrPort("10.0.0.1:1"),
+			provider.ListenOptions{}); err == nil {
 			t.Error("Listen at another address succeeded")
 		}
 		if _, err := p.b.Listen(p.t.Context(), service, provider.ListenOptions{Backlog: -1}); err == nil {
@@ -499,7 +516,8 @@ func FuzzReceive(f *testing.F) {
 		&mad.RTU{Header: mad.NewCM(mad.AttributeRTU, 1)}, &mad.REJ{Header: mad.NewCM(mad.AttributeREJ, 1)},
 		&mad.MRA{Header: mad.NewCM(mad.AttributeMRA, 1)}, &mad.DREQ{Header: mad.NewCM(mad.AttributeDREQ, 1)},
 		&mad.DREP{Header: mad.NewCM(mad.AttributeDREP, 1)}, &mad.LAP{Header: mad.NewCM(mad.AttributeLAP, 1)},
-		&mad.SIDRREQ{Header: mad.NewCM(mad.AttributeSIDRREQ, 1)}, &mad.SIDRREP{Header: mad.NewCM(mad.AttributeSIDRREP, 1)},
+		&mad.SIDRREQ{Header: mad.NewCM(mad.AttributeSIDRREQ, 1)},
+		&mad.SIDRREP{Header: mad.NewCM(mad.AttributeSIDRREP, 1)},
 	} {
 		f.Add(m.Append(nil))
 	}

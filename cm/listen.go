@@ -132,14 +132,13 @@ func (l *listener) signal() {
 	}
 }
 
-// add adds a request to the backlog, or reports that it is full.
-func (l *listener) add(r queued) bool {
-	if len(l.queue) >= l.backlog {
-		return false
-	}
+// full reports whether there is no room in the backlog: the peer asks again.
+func (l *listener) full() bool { return len(l.queue) >= l.backlog }
+
+// add adds a request to the backlog, which isn't full.
+func (l *listener) add(r queued) {
 	l.queue = append(l.queue, r)
 	l.signal()
-	return true
 }
 
 // drop removes the request of a connection from the backlog.
@@ -207,8 +206,8 @@ func (a *Agent) handleREQ(in *arrival) func() {
 		}
 		return nil
 	}
-	if len(l.queue) >= l.backlog {
-		return nil // the peer repeats it
+	if l.full() {
+		return nil
 	}
 	a.enqueue(in, &m, l, from)
 	return nil
@@ -254,9 +253,11 @@ func (a *Agent) enqueue(in *arrival, m *mad.REQ, l *listener, from netip.AddrPor
 		qpn: m.LocalQPN, psn: m.StartingPSN, mtu: ib.MTUFromCode(int(m.PathPacketPayloadMTU)),
 		retryCount: m.RetryCount, rnrRetry: m.RNRRetryCount, service: m.TransportService,
 	}
+	space, _, _ := m.ServiceID.IP()
 	c.options = provider.ConnectOptions{
-		Local: a.Addr, PrivateData: slices.Clone(m.PrivateData[mad.CMAHeaderLen:]),
-		ReadAtomic: int(m.InitiatorDepth), DestReadAtomic: int(m.ResponderResources), RetryCount: m.RetryCount,
+		Local: a.Addr, PortSpace: provider.PortSpace(space),
+		PrivateData: slices.Clone(m.PrivateData[mad.CMAHeaderLen:]),
+		ReadAtomic:  int(m.InitiatorDepth), DestReadAtomic: int(m.ResponderResources), RetryCount: m.RetryCount,
 		RNRRetry: m.RNRRetryCount, TrafficClass: m.Primary.TrafficClass, Timeout: m.Primary.LocalACKTimeout,
 	}
 	a.incoming[remoteID{c.peer, c.remoteID, false}] = c

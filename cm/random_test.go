@@ -77,7 +77,8 @@ func newRandomRun(t *testing.T, seed uint64) *randomRun {
 	t.Helper()
 	source := rand.New(rand.NewPCG(seed, 3))
 	f := faults{
-		loss: source.Float64() * 0.2, duplicate: source.Float64() * 0.2, delay: time.Duration(source.IntN(2000)) * time.Microsecond,
+		loss: source.Float64() * 0.2, duplicate: source.Float64() * 0.2,
+		delay:  time.Duration(source.IntN(2000)) * time.Microsecond,
 		jitter: time.Duration(source.IntN(300)) * time.Millisecond,
 	}
 	r := &randomRun{t: t, wire: newWire(seed, f), rand: source, next: 16, ends: map[ib.QPN]*connEnd{}}
@@ -107,7 +108,8 @@ func (r *randomRun) run() {
 		if i > 1 && r.chance(5) == 0 {
 			continue // nobody listens here
 		}
-		l, err := a.Listen(context.Background(), netip.AddrPortFrom(a.Addr, 7174), provider.ListenOptions{Backlog: 1 + r.chance(3)})
+		l, err := a.Listen(context.Background(), netip.AddrPortFrom(a.Addr, 7174),
+			provider.ListenOptions{Backlog: 1 + r.chance(3)})
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -219,7 +221,10 @@ func (r *randomRun) compare() {
 			ended = true
 		default:
 		}
-		if want := map[bool]provider.QPState{false: provider.QPStateRTS, true: provider.QPStateError}[ended]; e.qp.state != want {
+		if want := map[bool]provider.QPState{
+			false: provider.QPStateRTS,
+			true:  provider.QPStateError,
+		}[ended]; e.qp.state != want {
 			r.t.Errorf("queue pair %v of a connection is in state %v, ended %t", qpn, e.qp.state, ended)
 		}
 		if ended {
@@ -227,8 +232,10 @@ func (r *randomRun) compare() {
 		}
 		peer := r.ends[e.qp.attr.DestQPN]
 		if peer == nil || peer.c.Err() != nil || peer.qp.attr.DestQPN != qpn ||
-			peer.qp.attr.SendPSN != e.qp.attr.ReceivePSN || peer.c.Remote() != e.c.Local() && peer.c.Local() != e.c.Remote() {
-			r.t.Errorf("queue pair %v is connected to %v, which is not connected to it: %+v", qpn, e.qp.attr.DestQPN, peer)
+			peer.qp.attr.SendPSN != e.qp.attr.ReceivePSN || peer.c.Remote() != e.c.Local() &&
+			peer.c.Local() != e.c.Remote() {
+			r.t.Errorf("queue pair %v is connected to %v, which is not connected to it: %+v", qpn, e.qp.attr.DestQPN,
+				peer)
 		}
 	}
 }

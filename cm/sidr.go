@@ -173,9 +173,9 @@ func (a *Agent) handleSIDRREQ(in *arrival) func() {
 		a.Send(in.from, q.reply(mad.SIDRREP{Status: mad.SIDRStatusUnsupported}, nil))
 	case !ok || from.Addr().Unmap() != in.from || to.Unmap() != a.Addr:
 		a.Send(in.from, q.reply(mad.SIDRREP{Status: mad.SIDRStatusReject}, nil))
-	case !slices.ContainsFunc(l.queue, q.same):
+	case !l.full() && !slices.ContainsFunc(l.queue, q.same):
 		q.local, q.remote = l.addr, from
-		l.add(q) // if the backlog is full, the peer asks again
+		l.add(q)
 	}
 	return nil
 }

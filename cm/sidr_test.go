@@ -46,17 +46,20 @@ func TestLookup(t *testing.T) {
 			}
 			peer, ok := c.Datagram()
 			if !ok || peer.QPN != qb.qpn || peer.QKey != provider.QKeyDatagrams || peer.Path.TrafficClass != 104 ||
-				peer.Path.DGID != ib.GIDFromAddr(p.b.Addr) || !strings.HasPrefix(string(c.Options().PrivateData), "me\x00") {
+				peer.Path.DGID != ib.GIDFromAddr(p.b.Addr) || !strings.HasPrefix(string(c.Options().PrivateData),
+				"me\x00") {
 				t.Errorf("Datagram = %+v, %t, options %+v", peer, ok, c.Options())
 			}
-			if qa.state != provider.QPStateRTS || qb.state != provider.QPStateRTS || qa.attr.QKey != provider.QKeyDatagrams {
+			if qa.state != provider.QPStateRTS || qb.state != provider.QPStateRTS ||
+				qa.attr.QKey != provider.QKeyDatagrams {
 				t.Errorf("states %v and %v, Q_Key %#x", qa.state, qb.state, qa.attr.QKey)
 			}
 			r := <-accepting
 			if r.err != nil {
 				t.Fatal(r.err)
 			}
-			if _, ok := r.c.Datagram(); ok || r.c.Remote() != c.Local() || c.Remote() != service || r.c.Local() != service {
+			if _, ok := r.c.Datagram(); ok || r.c.Remote() != c.Local() || c.Remote() != service ||
+				r.c.Local() != service {
 				t.Errorf("%v to %v, accepted from %v", c.Local(), c.Remote(), r.c.Remote())
 			}
 			// A second lookup of the same queue pair, which is in RTS now.
