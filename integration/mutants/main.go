@@ -1,4 +1,5 @@
-// Command mutants measures what the tests of the RoCE engine notice: it changes one place of the
+// Command mutants measures what the tests of the RoCE engine and of the communication manager notice:
+// it changes one place of the
 // code at a time (a mutant) and runs the tests, which should fail.
 //
 //	go run ./integration/mutants -v           60 generated mutants, and those of named.yaml
@@ -49,7 +50,7 @@ func main() {
 
 // module returns what is tested in this module: the tests of a package, then those of the engine.
 func module() project {
-	const roce, wire, udpio = "verbs/provider/roce", "wire/rocev2", "internal/edge/udpio"
+	const roce, wire, udpio, cm = "verbs/provider/roce", "wire/rocev2", "internal/edge/udpio", "cm"
 	return project{
 		root:    ".",
 		isolate: runtime.GOOS == "linux",
@@ -58,9 +59,12 @@ func module() project {
 			{dir: roce, tests: []string{roce}},
 			{dir: wire, tests: []string{wire, roce}},
 			{dir: udpio, tests: []string{udpio, roce}},
+			{dir: cm, tests: []string{cm}},
 		},
-		// These take 68 of 72 seconds; with -test.short they are reduced to half a second.
-		slow: map[string]string{roce: "^(TestRandomSequences|TestManyQueuePairs)$"},
+		// With -test.short these take less than a second instead of 68 and 9.
+		slow: map[string]string{
+			roce: "^(TestRandomSequences|TestManyQueuePairs)$", cm: "^(TestRandom|TestFlood)$",
+		},
 	}
 }
 

@@ -23,7 +23,7 @@ type party struct {
 	mr     *verbs.MemoryRegion
 }
 
-func newParty(t *testing.T, name string, kind verbs.QPType) *party {
+func newParty(t testing.TB, name string, kind verbs.QPType) *party {
 	t.Helper()
 	p := &party{}
 	var err error
