@@ -59,7 +59,7 @@ func (r *request) Accept(
 ) (provider.Connection, error) {
 	c, err := r.accept(ctx, qp, options)
 	if err != nil {
-		return nil, fmt.Errorf("accept connection from %v at %s: %w", r.c.remote, r.c.a.Name, err)
+		return nil, fmt.Errorf("accept connection from %v at %s: %w", r.c.remote, r.c.a.name, err)
 	}
 	return c, nil
 }
@@ -121,7 +121,7 @@ func (c *conn) sendREP(qp provider.QueuePair, o provider.ConnectOptions) bool {
 		Header: mad.NewCM(mad.AttributeREP, c.tid), LocalCommID: c.id, RemoteCommID: c.remoteID, LocalQPN: c.qpn,
 		StartingPSN: c.psn, ResponderResources: min(a.reads(o.DestReadAtomic), uint8(c.options.ReadAtomic)),
 		InitiatorDepth: min(a.reads(o.ReadAtomic), uint8(c.options.DestReadAtomic)),
-		RNRRetryCount:  o.RNRRetry, LocalCAGUID: a.GUID,
+		RNRRetryCount:  o.RNRRetry, LocalCAGUID: a.guid,
 	}
 	copy(m.PrivateData[:], o.PrivateData)
 	c.message = m.Append(nil)

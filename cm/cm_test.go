@@ -39,7 +39,7 @@ func run(t *testing.T, f faults, test func(*pair)) {
 		time.Sleep(10 * time.Minute)
 		for _, a := range []*Agent{p.a, p.b} {
 			if left := a.leftovers(); left != "" {
-				t.Errorf("%s keeps %s", a.Name, left)
+				t.Errorf("%s keeps %s", a.name, left)
 			}
 			_ = a.Close()
 		}
@@ -52,7 +52,7 @@ func (p *pair) ud() *fakeQP { p.next++; return &fakeQP{qpn: p.next, kind: provid
 
 func (p *pair) listen(options provider.ListenOptions) provider.Listener {
 	p.t.Helper()
-	l, err := p.b.Listen(p.t.Context(), netip.AddrPortFrom(p.b.Addr, 7174), options)
+	l, err := p.b.Listen(p.t.Context(), netip.AddrPortFrom(p.b.addr, 7174), options)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestNegotiation(t *testing.T) {
 				len(o.PrivateData) != 56 {
 				t.Errorf("options of the request: %+v", o)
 			}
-			if r.Local() != service || r.Remote().Addr() != p.a.Addr || r.Remote().Port() < firstPort {
+			if r.Local() != service || r.Remote().Addr() != p.a.addr || r.Remote().Port() < firstPort {
 				t.Errorf("from %v to %v", r.Remote(), r.Local())
 			}
 			c, err := r.Accept(context.Background(), qb, provider.ConnectOptions{
@@ -150,7 +150,7 @@ func TestNegotiation(t *testing.T) {
 			"states":       qa.state == provider.QPStateRTS && qb.state == provider.QPStateRTS,
 			"queue pairs":  a.DestQPN == qb.qpn && b.DestQPN == qa.qpn,
 			"PSNs":         a.SendPSN == b.ReceivePSN && a.ReceivePSN == b.SendPSN && a.SendPSN != b.SendPSN,
-			"GIDs":         a.Path.DGID == ib.GIDFromAddr(p.b.Addr) && b.Path.DGID == ib.GIDFromAddr(p.a.Addr),
+			"GIDs":         a.Path.DGID == ib.GIDFromAddr(p.b.addr) && b.Path.DGID == ib.GIDFromAddr(p.a.addr),
 			"MTU":          a.PathMTU == ib.MTU4096 && b.PathMTU == ib.MTU4096,
 			"reads":        a.MaxReadAtomic == 4 && b.MaxDestReadAtomic == 4,
 			"reads back":   b.MaxReadAtomic == 3 && a.MaxDestReadAtomic == 3,

@@ -84,9 +84,9 @@ type repeat struct {
 // start sends the message of the connection and repeats it.
 func (c *conn) start() {
 	c.repeat.stop()
-	c.repeat = repeat{next: firstInterval, tries: 1, since: c.a.Clock.Now()}
-	c.a.Send(c.peer, c.message)
-	c.repeat.timer = c.a.Clock.AfterFunc(firstInterval, c.expired)
+	c.repeat = repeat{next: firstInterval, tries: 1, since: c.a.clock.Now()}
+	c.a.send(c.peer, c.message)
+	c.repeat.timer = c.a.clock.AfterFunc(firstInterval, c.expired)
 }
 
 // stop ends repetitions.
@@ -120,7 +120,7 @@ func (c *conn) expired() {
 	switch c.state {
 	case stateREQSent, stateREPSent, stateDREQSent:
 		if c.repeat.advance() {
-			c.a.Send(c.peer, c.message)
+			c.a.send(c.peer, c.message)
 			break
 		}
 		after = c.giveUp()
@@ -140,12 +140,12 @@ func (c *conn) giveUp() func() {
 		stateDREQSent: "an answer to the end of the connection (DREQ)",
 	}[c.state]
 	err := &TimeoutError{
-		Waiting: waiting, Peer: c.remote, Tries: c.repeat.tries, Elapsed: c.a.Clock.Now().Sub(c.repeat.since),
+		Waiting: waiting, Peer: c.remote, Tries: c.repeat.tries, Elapsed: c.a.clock.Now().Sub(c.repeat.since),
 	}
 	if c.state == stateDREQSent {
 		return c.end(err)
 	}
-	return c.refuse(err, mad.RejectTimeout, c.a.GUID[:])
+	return c.refuse(err, mad.RejectTimeout, c.a.guid[:])
 }
 
 // TimeoutError is the error of a peer that doesn't answer. It implements net.Error.
@@ -255,12 +255,12 @@ func (a *Agent) remove(c *conn) {
 	if key := (remoteID{c.peer, c.remoteID, false}); a.incoming[key] == c {
 		delete(a.incoming, key)
 		// A duplicate of its REQ must not be taken for a new one.
-		if c.state >= stateREPSent && a.recent.find(key, a.Clock.Now()) == nil {
+		if c.state >= stateREPSent && a.recent.find(key, a.clock.Now()) == nil {
 			m := mad.REJ{
 				Header: mad.NewCM(mad.AttributeREJ, c.tid), RemoteCommID: c.remoteID,
 				Message: mad.MRAMessageREQ, Reason: mad.RejectStaleConnection,
 			}
-			a.recent.add(key, m.Append(nil), a.Clock.Now())
+			a.recent.add(key, m.Append(nil), a.clock.Now())
 		}
 	}
 	if a.locals[c.qpn] == c {

@@ -62,7 +62,7 @@ func TestFlood(t *testing.T) {
 		m := mad.REQ{
 			Header: mad.NewCM(mad.AttributeREQ, 1), TransportService: mad.TransportServiceRC, PathPacketPayloadMTU: 5,
 			RemoteCMResponseTimeout: 20, MaxCMRetries: 15,
-			Primary: mad.ConnectPath{RemotePortGID: ib.GIDFromAddr(p.b.Addr)},
+			Primary: mad.ConnectPath{RemotePortGID: ib.GIDFromAddr(p.b.addr)},
 		}
 		var before, after runtime.MemStats
 		runtime.GC()
@@ -73,7 +73,7 @@ func TestFlood(t *testing.T) {
 			m.LocalCommID, m.LocalQPN = uint32(i), ib.QPN(i)
 			m.ServiceID = mad.IPService(0x0106, 7174+uint16(i%2))
 			m.Primary.LocalPortGID = ib.GIDFromAddr(from)
-			h := mad.NewCMAHeader(netip.AddrPortFrom(from, 1), p.b.Addr)
+			h := mad.NewCMAHeader(netip.AddrPortFrom(from, 1), p.b.addr)
 			h.Append(m.PrivateData[:0])
 			p.b.Receive(from, m.Append(b))
 		}
@@ -150,11 +150,11 @@ func TestStale(t *testing.T) {
 		qa, qb := p.qp(), p.qp()
 		_, accepted := p.connected(qa, qb)
 		p.mu.Lock()
-		p.cut[p.a.Addr] = true // it dies
+		p.cut[p.a.addr] = true // it dies
 		p.mu.Unlock()
 		_ = p.a.Close()
 		p.mu.Lock()
-		p.cut[p.a.Addr] = false
+		p.cut[p.a.addr] = false
 		p.mu.Unlock()
 		p.a = p.agent(t, addrA, ib.MTU4096)
 		dialed, again := p.connected(&fakeQP{qpn: qa.qpn}, p.qp())
@@ -175,7 +175,7 @@ func TestLateRequest(t *testing.T) {
 		<-accepted.Done()
 		l := p.listen(provider.ListenOptions{})
 		defer l.Close()
-		p.b.Receive(p.a.Addr, req())
+		p.b.Receive(p.a.addr, req())
 		ctx, cancel := context.WithTimeout(p.t.Context(), time.Second)
 		defer cancel()
 		if r, err := l.Next(ctx); err == nil {
@@ -208,7 +208,7 @@ func TestSpoofed(t *testing.T) {
 			m.LocalCommID++
 			m.LocalQPN += 1000
 			f(&m)
-			p.b.Receive(p.a.Addr, m.Append(nil))
+			p.b.Receive(p.a.addr, m.Append(nil))
 		}
 		p.b.Receive(stranger, req()) // of another address than it says
 		change(func(m *mad.REQ) { m.Primary.RemotePortGID[15]++ })
@@ -244,7 +244,7 @@ func TestSpoofed(t *testing.T) {
 			Header: mad.NewCM(mad.AttributeDREQ, 1), LocalCommID: answer.LocalCommID, RemoteCommID: answer.RemoteCommID,
 			RemoteQPN: 99,
 		}
-		p.a.Receive(p.b.Addr, wrong.Append(nil))
+		p.a.Receive(p.b.addr, wrong.Append(nil))
 		time.Sleep(time.Second)
 		if dialed.Err() != nil || accepted.Err() != nil {
 			t.Errorf("messages of a stranger: %v, %v", dialed.Err(), accepted.Err())
@@ -265,7 +265,7 @@ func TestIgnored(t *testing.T) {
 			func(b []byte) []byte { b[3] = byte(mad.MethodGet); return b },
 			func(b []byte) []byte { b[17] = 0x30; return b },
 		} {
-			p.b.Receive(p.a.Addr, change(good.Append(nil)))
+			p.b.Receive(p.a.addr, change(good.Append(nil)))
 			if got := p.b.Ignored(); got != uint64(i+1) {
 				t.Errorf("case %d: %d ignored, want %d", i, got, i+1)
 			}
@@ -283,7 +283,7 @@ func TestAlternatePath(t *testing.T) {
 		lap := mad.LAP{
 			Header: mad.NewCM(mad.AttributeLAP, 77), LocalCommID: answer.LocalCommID, RemoteCommID: answer.RemoteCommID,
 		}
-		p.a.Receive(p.b.Addr, lap.Append(nil))
+		p.a.Receive(p.b.addr, lap.Append(nil))
 		var got mad.APR
 		if _, err := got.Decode(apr()); err != nil || got.APStatus != mad.APStatusUnsupported ||
 			got.TransactionID != 77 ||
@@ -503,8 +503,8 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if two, err := New(good); err != nil || one.GUID == two.GUID || one.GUID == (ib.GUID{}) {
-		t.Errorf("GUIDs %v and %v, %v", one.GUID, two.GUID, err)
+	if two, err := New(good); err != nil || one.guid == two.guid || one.guid == (ib.GUID{}) {
+		t.Errorf("GUIDs %v and %v, %v", one.guid, two.guid, err)
 	}
 }
 

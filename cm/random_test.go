@@ -108,7 +108,7 @@ func (r *randomRun) run() {
 		if i > 1 && r.chance(5) == 0 {
 			continue // nobody listens here
 		}
-		l, err := a.Listen(context.Background(), netip.AddrPortFrom(a.Addr, 7174),
+		l, err := a.Listen(context.Background(), netip.AddrPortFrom(a.addr, 7174),
 			provider.ListenOptions{Backlog: 1 + r.chance(3)})
 		if err != nil {
 			r.t.Fatal(err)
@@ -133,7 +133,7 @@ func (r *randomRun) run() {
 	time.Sleep(10 * time.Minute)
 	for _, a := range r.agents {
 		if left := a.leftovers(); left != "" {
-			r.t.Errorf("%s keeps %s", a.Name, left)
+			r.t.Errorf("%s keeps %s", a.name, left)
 		}
 		_ = a.Close()
 	}
@@ -176,7 +176,7 @@ func (r *randomRun) dial(from, to *Agent) {
 	}
 	defer cancel()
 	qp := r.qp()
-	c, err := from.Dial(ctx, qp, netip.AddrPortFrom(to.Addr, 7174), options(""))
+	c, err := from.Dial(ctx, qp, netip.AddrPortFrom(to.addr, 7174), options(""))
 	r.mu.Lock()
 	switch {
 	case err == nil:

@@ -28,7 +28,7 @@ func TestLookup(t *testing.T) {
 				}
 				o := r.Options()
 				if !strings.HasPrefix(string(o.PrivateData), "who\x00") || o.PortSpace != provider.PortSpaceUDP ||
-					r.Remote().Addr() != p.a.Addr || r.Local() != service {
+					r.Remote().Addr() != p.a.addr || r.Local() != service {
 					t.Errorf("lookup from %v to %v with %+v", r.Remote(), r.Local(), o)
 				}
 				if _, err := r.Accept(context.Background(), p.qp(), options("")); err == nil {
@@ -46,7 +46,7 @@ func TestLookup(t *testing.T) {
 			}
 			peer, ok := c.Datagram()
 			if !ok || peer.QPN != qb.qpn || peer.QKey != provider.QKeyDatagrams || peer.Path.TrafficClass != 104 ||
-				peer.Path.DGID != ib.GIDFromAddr(p.b.Addr) || !strings.HasPrefix(string(c.Options().PrivateData),
+				peer.Path.DGID != ib.GIDFromAddr(p.b.addr) || !strings.HasPrefix(string(c.Options().PrivateData),
 				"me\x00") {
 				t.Errorf("Datagram = %+v, %t, options %+v", peer, ok, c.Options())
 			}
@@ -141,10 +141,10 @@ func TestLookupSpoofed(t *testing.T) {
 			func(m *mad.SIDRREQ) { m.PrivateData[19]++ }, func(m *mad.SIDRREQ) { m.PrivateData[35]++ },
 		} {
 			m := mad.SIDRREQ{Header: mad.NewCM(mad.AttributeSIDRREQ, 1), ServiceID: mad.IPService(0x0111, 7174)}
-			h := mad.NewCMAHeader(netip.AddrPortFrom(p.a.Addr, 1), p.b.Addr)
+			h := mad.NewCMAHeader(netip.AddrPortFrom(p.a.addr, 1), p.b.addr)
 			h.Append(m.PrivateData[:0])
 			change(&m)
-			p.b.Receive(p.a.Addr, m.Append(nil))
+			p.b.Receive(p.a.addr, m.Append(nil))
 		}
 		want := []mad.SIDRStatus{5, 2, 2, 2}
 		if len(got) != 4 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] || got[3] != want[3] {
