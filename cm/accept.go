@@ -16,13 +16,9 @@ type request struct {
 	answered bool // guarded by the agent's mu
 }
 
-func (r *request) taken() {
-	r.c.listener = nil
-	r.c.repeat.stop()
-}
+func (r *request) taken() { r.c.repeat.stop() }
 
 func (r *request) refuse() func() {
-	r.answered, r.c.listener = true, nil
 	r.c.reject(mad.RejectInvalidServiceID, nil, nil)
 	return r.c.end(provider.ErrClosed)
 }

@@ -44,7 +44,7 @@ type conn struct {
 	psn      ib.PSN // of the first packet to the peer
 	to       target
 	options  provider.ConnectOptions // of the peer
-	listener *listener               // of a request that waits in its backlog
+	listener *listener               // of an incoming connection
 	err      error                   // why it has ended, or failed
 	repeat   repeat
 	message  []byte // that is repeated or sent again for duplicates

@@ -122,7 +122,12 @@ func TestBacklog(t *testing.T) {
 		}
 		second := nextRequest(p.t, l) // that has come again
 		time.Sleep(10 * time.Second)
+		requests, rejections := p.count(mad.AttributeREQ), p.count(mad.AttributeREJ)
 		_ = l.Close()
+		time.Sleep(time.Millisecond)
+		if now := p.count(mad.AttributeREJ); now != rejections+1 || p.count(mad.AttributeREQ) != requests {
+			t.Errorf("%d rejections, %d before Close, want one more", now, rejections)
+		}
 		if _, err := second.Accept(p.t.Context(), p.qp(), options("")); err != nil {
 			t.Error(err)
 		}
@@ -250,6 +255,55 @@ func TestSpoofed(t *testing.T) {
 			t.Errorf("messages of a stranger: %v, %v", dialed.Err(), accepted.Err())
 		}
 		_ = dialed.Disconnect(p.t.Context())
+	})
+}
+
+// TestUnknown: messages about a connection that isn't known are rejected, and an end is answered.
+func TestUnknown(t *testing.T) {
+	run(t, faults{}, func(p *pair) {
+		rej, drep := p.captured(mad.AttributeREJ), p.captured(mad.AttributeDREP)
+		rep := mad.REP{Header: mad.NewCM(mad.AttributeREP, 7), LocalCommID: 1, RemoteCommID: 2}
+		p.a.Receive(p.b.addr, rep.Append(nil))
+		var got mad.REJ
+		if _, err := got.Decode(rej()); err != nil || got.Reason != mad.RejectInvalidCommID || got.LocalCommID != 2 ||
+			got.RemoteCommID != 1 || got.Message != mad.MRAMessageREP || got.TransactionID != 7 {
+			t.Errorf("answer to REP: %+v, %v", got, err)
+		}
+		rtu := mad.RTU{Header: mad.NewCM(mad.AttributeRTU, 8), LocalCommID: 1, RemoteCommID: 2}
+		p.a.Receive(p.b.addr, rtu.Append(nil))
+		dreq := mad.DREQ{Header: mad.NewCM(mad.AttributeDREQ, 9), LocalCommID: 3, RemoteCommID: 4}
+		p.a.Receive(p.b.addr, dreq.Append(nil))
+		var end mad.DREP
+		if _, err := end.Decode(drep()); err != nil || end.LocalCommID != 4 || end.RemoteCommID != 3 ||
+			p.count(mad.AttributeREJ) != 2 {
+			t.Errorf("answer to DREQ: %+v, %v; %d rejections", end, err, p.count(mad.AttributeREJ))
+		}
+	})
+}
+
+// TestEndBeforeRTU: the active end disconnects while its RTU is lost.
+func TestEndBeforeRTU(t *testing.T) {
+	run(t, faults{}, func(p *pair) {
+		p.drop = func(_, _ netip.Addr, m []byte) bool { return mad.Attribute(m[17]) == mad.AttributeRTU }
+		begin := time.Now()
+		l := p.listen(provider.ListenOptions{})
+		defer l.Close()
+		accepting := acceptOne(l, p.qp(), options(""))
+		c, err := p.a.Dial(p.t.Context(), p.qp(), service, options(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Disconnect(p.t.Context()); err != nil {
+			t.Error(err)
+		}
+		r := <-accepting
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		<-r.c.Done()
+		if err := r.c.Err(); !errors.Is(err, io.EOF) || time.Since(begin) > time.Second {
+			t.Errorf("Err = %v after %v", err, time.Since(begin))
+		}
 	})
 }
 

@@ -217,7 +217,6 @@ func (q *inquiry) respond(m mad.SIDRREP, private []byte) error {
 func (q *inquiry) taken() {}
 
 func (q *inquiry) refuse() func() {
-	q.answered = true
 	q.a.send(q.key.addr, q.reply(mad.SIDRREP{Status: mad.SIDRStatusUnsupported}, nil))
 	return nil
 }
