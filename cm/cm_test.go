@@ -110,6 +110,7 @@ func (p *pair) connected(qa, qb *fakeQP) (dialed, accepted provider.Connection) 
 // (cm_req_handler, cm_rep_handler, cm_init_qp_rtr_attr, cm_init_qp_rts_attr).
 func TestNegotiation(t *testing.T) {
 	run(t, faults{}, func(p *pair) {
+		req, rep := p.captured(mad.AttributeREQ), p.captured(mad.AttributeREP)
 		qa, qb := p.qp(), p.qp()
 		l := p.listen(provider.ListenOptions{})
 		accepting := make(chan outcome, 1)
@@ -146,10 +147,16 @@ func TestNegotiation(t *testing.T) {
 			t.Fatal(accepted.err)
 		}
 		a, b := qa.attr, qb.attr
+		// The PSN of a message is that of the packets to its sender (section 12.7.31).
+		var request mad.REQ
+		var answer mad.REP
+		_, _ = request.Decode(req())
+		_, _ = answer.Decode(rep())
 		for name, ok := range map[string]bool{
 			"states":       qa.state == provider.QPStateRTS && qb.state == provider.QPStateRTS,
 			"queue pairs":  a.DestQPN == qb.qpn && b.DestQPN == qa.qpn,
 			"PSNs":         a.SendPSN == b.ReceivePSN && a.ReceivePSN == b.SendPSN && a.SendPSN != b.SendPSN,
+			"own PSNs":     a.ReceivePSN == request.StartingPSN && b.ReceivePSN == answer.StartingPSN,
 			"GIDs":         a.Path.DGID == ib.GIDFromAddr(p.b.addr) && b.Path.DGID == ib.GIDFromAddr(p.a.addr),
 			"MTU":          a.PathMTU == ib.MTU4096 && b.PathMTU == ib.MTU4096,
 			"reads":        a.MaxReadAtomic == 2 && b.MaxDestReadAtomic == 2,

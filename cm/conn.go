@@ -41,7 +41,7 @@ type conn struct {
 	remoteID uint32 // communication ID of the peer, once it is known
 	qp       provider.QueuePair
 	qpn      ib.QPN // of qp
-	psn      ib.PSN // of the first packet to the peer
+	psn      ib.PSN // of the first packet from the peer
 	to       target
 	options  provider.ConnectOptions // of the peer
 	listener *listener               // of an incoming connection
@@ -50,7 +50,7 @@ type conn struct {
 	message  []byte // that is repeated or sent again for duplicates
 }
 
-// target is what the peer has said about its queue pair.
+// target is what the peer has said about its queue pair; psn is that of the first packet to it.
 type target struct {
 	qpn        ib.QPN
 	psn        ib.PSN

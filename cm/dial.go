@@ -180,7 +180,7 @@ func (c *conn) attributes(own provider.ConnectOptions) provider.QPAttributes {
 		Path: provider.Path{
 			DGID: ib.GIDFromAddr(c.peer), HopLimit: hopLimit, TrafficClass: own.TrafficClass, Global: true,
 		},
-		PathMTU: c.to.mtu, DestQPN: c.to.qpn, ReceivePSN: c.to.psn, SendPSN: c.psn,
+		PathMTU: c.to.mtu, DestQPN: c.to.qpn, ReceivePSN: c.psn, SendPSN: c.to.psn,
 		MaxReadAtomic:     min(own.ReadAtomic, c.options.DestReadAtomic, most),
 		MaxDestReadAtomic: min(own.DestReadAtomic, c.options.ReadAtomic, most),
 		MinRNRTimer:       minRNRTimer, Timeout: own.Timeout, RetryCount: c.to.retryCount, RNRRetry: c.to.rnrRetry,

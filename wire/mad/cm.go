@@ -126,7 +126,7 @@ type REQ struct {
 	RemoteCMResponseTimeout uint8 // 5 bits: in which the receiver is to answer, 4.096 µs << it
 	TransportService        TransportService
 	EndToEndFlowControl     bool
-	StartingPSN             ib.PSN // of the first packet from the sender
+	StartingPSN             ib.PSN // of the first packet to the sender
 	LocalCMResponseTimeout  uint8  // 5 bits: in which the sender will answer
 	RetryCount              uint8  // 3 bits
 	PartitionKey            ib.PKey
@@ -228,7 +228,7 @@ type REP struct {
 	Reserved15          uint8
 	LocalEECN           uint32
 	Reserved19          uint8
-	StartingPSN         ib.PSN // of the first packet from the sender
+	StartingPSN         ib.PSN // of the first packet to the sender
 	Reserved23          uint8
 	ResponderResources  uint8 // as in REQ
 	InitiatorDepth      uint8
