@@ -60,11 +60,11 @@ type Config struct {
 	// HugePages takes the memory from huge pages of 2 MiB, which the system must have.
 	HugePages bool
 	// GPU takes the memory from a GPU, which the device must be able to access; nil takes it from
-	// the host. It sets MLX5_SCATTER_TO_CQE=0 in the environment of the process, as perftest does:
-	// the driver of ConnectX cards would otherwise access the memory with the CPU. Not for
-	// WriteLat, and not with Inline or HugePages.
+	// the host. The program must set [ScatterVariable] before it opens the device: the driver of
+	// ConnectX cards would otherwise access the memory with the CPU. Not for WriteLat, and not with
+	// Inline or HugePages.
 	GPU *GPU
-	// MRPerQP registers the memory of each queue pair as a region of its own.
+	// MRPerQP registers the memory of each queue pair as its own region.
 	MRPerQP bool
 	// CPUs are those that the measuring goroutine runs on, such as those of the card's NUMA node;
 	// its memory is then on that node too. nil stands for all CPUs of the process.

@@ -69,6 +69,32 @@ func (e *GPUAccessError) Hints() []string {
 	return []string{"cards whose driver in the kernel has dma-buf can, such as mlx5_0: -d selects the device"}
 }
 
+// ScatterVariable is the environment variable with which libmlx5, the driver of ConnectX cards in
+// user space, doesn't let the CPU copy short messages to where they were received, if it is
+// ScatterOff. C reads the environment at any time: a program sets the variable before it opens the
+// first device.
+const ScatterVariable = "MLX5_SCATTER_TO_CQE"
+
+// ScatterOff is the value of [ScatterVariable] for memory of a GPU.
+const ScatterOff = "0"
+
+// vendorMellanox is the vendor ID of ConnectX cards.
+const vendorMellanox = 0x02c9
+
+// ScatterError is the error for memory of a GPU on a ConnectX card in a process without
+// [ScatterVariable]: the CPU can't write to that memory.
+type ScatterError struct{ Device string }
+
+// Error implements error.
+func (e *ScatterError) Error() string {
+	return fmt.Sprintf("memory of a GPU on %s: %s=%s is not in the environment", e.Device, ScatterVariable, ScatterOff)
+}
+
+// Hints returns what to do.
+func (e *ScatterError) Hints() []string {
+	return []string{"set it before the program opens a device: the driver would copy short messages with the CPU"}
+}
+
 // gpuMemory is memory of a GPU.
 type gpuMemory struct {
 	gpu    *GPU
@@ -84,9 +110,8 @@ func allocateGPU(device *verbs.Device, g *GPU, n int) (*gpuMemory, error) {
 		const reason = "it is an engine in user space, which accesses memory of the host only"
 		return nil, &GPUAccessError{device.Name(), reason}
 	}
-	// libmlx5 would otherwise let the CPU copy short messages to where they were received.
-	if err := os.Setenv("MLX5_SCATTER_TO_CQE", "0"); err != nil {
-		return nil, err
+	if device.Attributes().VendorID == vendorMellanox && os.Getenv(ScatterVariable) != ScatterOff {
+		return nil, &ScatterError{device.Name()}
 	}
 	buf, err := g.drivers.Allocate(g.Kind, g.Index, uint64(n))
 	if err != nil {

@@ -2,8 +2,10 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"syscall"
@@ -11,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rdmakit/rdmakit/bench/perftest"
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
@@ -25,6 +28,38 @@ func TestQuantiles(t *testing.T) {
 		p := s.point(2, s.n, 2)
 		if !(p.Min <= p.P50 && p.P50 <= p.P90 && p.P90 <= p.P99 && p.P99 <= p.P999 && p.P999 <= p.Max) {
 			t.Fatalf("point of %d intervals out of order: %+v", s.n, p)
+		}
+	}
+}
+
+// TestHugeReport gets reports whose values, or the products of these, JSON does not have: they must
+// not make the result unprintable.
+func TestHugeReport(t *testing.T) {
+	const size = maxSize
+	inf, nan := math.Inf(1), math.NaN()
+	for _, tt := range []struct {
+		rate, peak, average float64
+		hasRate, hasPeak    bool
+	}{
+		{1, 2, 1, true, true},
+		{1e12, 1e12, 1, true, true},
+		{1e305, 2, 1, false, false},
+		{inf, 2, 1, false, false},
+		{nan, 2, 1, false, false},
+		{-1, 2, 1, false, false},
+		{1, 1e300, 1e-300, true, false},
+		{1, 2, 0, true, false},
+		{1, 2, -1, true, false},
+		{1, -2, -1, true, false},
+		{1, inf, inf, true, false},
+		{1, nan, 1, true, false},
+	} {
+		p := fromReport(perftest.Report{Size: size, Rate: tt.rate, Peak: tt.peak, Average: tt.average, Iterations: 1})
+		if (p.MessageRate > 0 && p.AverageGbps > 0) != tt.hasRate || (p.PeakGbps > 0 && p.PeakMBps > 0) != tt.hasPeak {
+			t.Errorf("fromReport(%+v) = %+v", tt, p)
+		}
+		if _, err := json.Marshal(p); err != nil {
+			t.Errorf("the result of %+v: %v", tt, err)
 		}
 	}
 }

@@ -50,7 +50,7 @@ type Setup struct {
 	Inline          int        `json:"inline"` // messages up to this number of bytes are copied when posted
 	HugePages       bool       `json:"hugePages,omitempty"`
 	Memory          string     `json:"memory,omitempty"`   // GPU and way to register; "" is memory of the host
-	MRPerQP         bool       `json:"mrPerQP,omitempty"`  // each queue pair has a region of its own
+	MRPerQP         bool       `json:"mrPerQP,omitempty"`  // each queue pair has its own region
 	CPUs            string     `json:"cpus,omitempty"`     // those that the test ran on, if it was kept there: 0-3,8
 	NUMANode        *int       `json:"numaNode,omitempty"` // the node of these CPUs, if they are those of one
 	OutReads        int        `json:"outstandingReads,omitempty"`
@@ -140,13 +140,15 @@ func fromReport(r perftest.Report) BandwidthPoint {
 	}
 	p.MessageRate = r.Rate
 	p.AverageGbps, p.AverageMBps = rates(p.Bytes, r.Rate*1e6)
-	if sane(r.Peak) && sane(r.Average) && r.Average > 0 {
-		p.PeakGbps, p.PeakMBps = rates(p.Bytes, r.Rate*1e6*r.Peak/r.Average)
+	if ratio := r.Peak / r.Average; r.Average > 0 && sane(ratio) {
+		p.PeakGbps, p.PeakMBps = rates(p.Bytes, r.Rate*1e6*ratio)
 	}
 	return p
 }
 
-func sane(f float64) bool { return f >= 0 && !math.IsInf(f, 0) }
+// sane reports whether a peer may have measured f, in millions or as a ratio. Products of two such
+// values are finite, as JSON needs them.
+func sane(f float64) bool { return f >= 0 && f <= 1e12 }
 
 // LatencyPoint is the latency at one size, in microseconds: half a round trip for
 // SEND and WRITE, a whole one for READ.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/rdmakit/rdmakit/verbs"
@@ -189,8 +190,8 @@ func (t *trial) route(ctx context.Context) *Failure {
 	f.Stage, f.End = StageResolve, t.p.name()
 	f.Remedies = []string{
 		fmt.Sprintf("ip route get %v from %v shows the route that the kernel takes", to.GID.Addr(), from.GID.Addr()),
-		"each rail needs a route of its own: ip route add PREFIX dev NETDEV, or --gid-index for an address " +
-			"of the peer's network",
+		"each rail needs its own route: ip route add PREFIX dev NETDEV, " +
+			"or --gid-index for an address of the peer's network",
 	}
 	return f
 }
@@ -237,7 +238,7 @@ func (t *trial) transfer(ctx context.Context) (*Failure, error) {
 		do    func(context.Context) error
 	}{{StageFirstSend, flow.first}, {StageData, flow.data}} {
 		t.p.stages.begin(step.stage)
-		limit := patience(t.cfg.Timeout, t.cfg.StepTimeout)
+		limit := t.patience()
 		phase, stop := t.s.phase(ctx, t.p.rig.moved.Load, limit)
 		err := step.do(phase)
 		failed := t.sendFailure(ctx, err, step.stage, flow)
@@ -250,9 +251,13 @@ func (t *trial) transfer(ctx context.Context) (*Failure, error) {
 		// The peer may notice only after its own limit that nothing completes.
 		peer, f, err := t.s.barrier(ctx, limit+t.cfg.StepTimeout, status, failed)
 		t.count(status, peer)
-		t.measured(status, peer)
-		if f == nil && err == nil && (status.Aborted || peer.Aborted) {
+		t.measured(status, peer, flow)
+		switch {
+		case f != nil || err != nil:
+		case status.Aborted || peer.Aborted:
 			f = t.unexplained(step.stage, peer.Aborted)
+		case step.stage == StageData && (peer.Write == nil || !t.s.client && peer.Ping == nil):
+			f = t.incomplete()
 		}
 		if f != nil || err != nil {
 			return t.amend(f, status, peer), err
@@ -277,14 +282,36 @@ func (t *trial) unexplained(stage Stage, byPeer bool) *Failure {
 	}
 }
 
+// incomplete is the failure of a peer that reports success without its figures.
+func (t *trial) incomplete() *Failure {
+	return &Failure{
+		Stage: StageData, End: t.p.name(), Operation: "compare the results of",
+		Object: t.p.name() + " and " + t.peerName(), Code: CodeProtocol,
+		Cause:    t.peerName() + " reports success without its figures",
+		Remedies: []string{"install the same version of rdmactl at both ends"},
+	}
+}
+
+// patience returns how long the end waits for a completion: as long as the slower end needs to find
+// out that its requests fail.
+func (t *trial) patience() time.Duration {
+	return max(patience(t.cfg.Timeout, t.cfg.StepTimeout), patience(t.peer.Timeout, t.cfg.StepTimeout))
+}
+
 // status describes this end at the end of a stage.
 func (t *trial) status(ctx context.Context, stage Stage, f *flow) Status {
 	s := Status{Stage: stage, Received: f.received}
 	if stage == StageData {
 		s.Ping, s.Write = f.pinged, f.written
 	}
-	after, err := t.p.port.count(context.WithoutCancel(ctx), t.p.device)
-	if s.NoCounters = err != nil || after == nil || t.p.before == nil; !s.NoCounters {
+	var after map[string]uint64
+	if t.p.before != nil {
+		var err error
+		if after, err = t.p.port.count(context.WithoutCancel(ctx), t.p.device, t.cfg.StepTimeout); err != nil {
+			after = nil
+		}
+	}
+	if s.NoCounters = after == nil; !s.NoCounters {
 		s.Retries = grown(retryCounters(), t.p.before, after, false)
 		s.Arrived = grown(arrivalCounters(), t.p.before, after, true)
 	}
@@ -314,7 +341,7 @@ func (t *trial) count(own, peer Status) {
 }
 
 // measured notes the figures.
-func (t *trial) measured(own, peer Status) {
+func (t *trial) measured(own, peer Status, f *flow) {
 	if own.Stage != StageData {
 		return
 	}
@@ -327,15 +354,16 @@ func (t *trial) measured(own, peer Status) {
 		t.out.Writes = append(t.out.Writes, *own.Write)
 	}
 	if w := peer.Write; w != nil {
-		back := *w
-		back.Direction = FromPeer
+		back := WriteResult{
+			Direction: FromPeer, Bytes: WriteSize, Count: f.arrived, Verified: f.verified, Gbps: w.Gbps,
+		}
 		t.out.Writes = append(t.out.Writes, back)
 	}
 }
 
 // gone reports whether the connection of the exchange has ended.
 func gone(err error) bool {
-	return errors.Is(err, errClosed) || isReset(err)
+	return errors.Is(err, errClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isReset(err)
 }
 
 // timeoutOf is the code of the acknowledgement timeout for texts.

@@ -158,15 +158,15 @@ func agreePKeys(client, listener *Endpoint, differ differFunc) *Failure {
 	const member = 0x8000
 	switch {
 	case client.PKey&^member != listener.PKey&^member:
-		return differ(CodePKey, fmt.Sprintf("the partition keys differ: %s has %v, %s has %v; devices drop packets of "+
-			"another partition without an answer", c, client.PKey, l, listener.PKey),
-			"make both ports members of one partition: partitions.conf of the subnet manager on InfiniBand, the "+
-				"default partition 0xffff on RoCE",
+		return differ(CodePKey, fmt.Sprintf("the partition keys differ: %s has %v, %s has %v; "+
+			"devices drop packets of another partition without an answer", c, client.PKey, l, listener.PKey),
+			"make both ports members of one partition: partitions.conf of the subnet manager on InfiniBand, "+
+				"the default partition 0xffff on RoCE",
 			"cat /sys/class/infiniband/DEVICE/ports/PORT/pkeys/0 shows the key at each end")
 	case !client.PKey.Full() && !listener.PKey.Full():
-		return differ(CodePKey, fmt.Sprintf("both ends are limited members of the partition (%v): limited members "+
-			"can't talk to each other", client.PKey), "make one of the ports a full member in the subnet manager's "+
-			"partitions.conf")
+		return differ(CodePKey, fmt.Sprintf("both ends are limited members of the partition (%v): "+
+			"limited members can't talk to each other", client.PKey),
+			"make one of the ports a full member in the subnet manager's partitions.conf")
 	}
 	return nil
 }
@@ -216,7 +216,8 @@ func shareVersion(a, b []GIDChoice) bool {
 	return false
 }
 
-// reasonOf says why an entry was chosen, from the entries of its own port and of the other one.
+// reasonOf returns the reason why an entry was chosen, from the entries of its own port and of the
+// other one.
 func reasonOf(g GIDChoice, own, other []GIDChoice) string {
 	switch {
 	case len(own) == 1:

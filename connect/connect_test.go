@@ -2,6 +2,8 @@ package connect
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -135,6 +137,42 @@ func TestLocalWithItself(t *testing.T) {
 
 func TestLocalTwoPorts(t *testing.T) {
 	checkGood(t, local(t, enginePort("roce@127.0.61.2"), enginePort("roce@127.0.61.3")), 1)
+}
+
+// TestLocalProgress says once what begins, in the caller's goroutine.
+func TestLocalProgress(t *testing.T) {
+	var texts []string // without a lock: the race detector sees another goroutine
+	cfg := quick("node")
+	cfg.AllowTCP = true
+	cfg.Progress = func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
+	p := enginePort("roce@127.0.61.6")
+	r, err := Local(t.Context(), p, p, cfg)
+	if err != nil || r.Err() != nil || r.TCP == nil || r.Peer != nil {
+		t.Fatalf("Local = %+v, %v", r, err)
+	}
+	if want := []string{"connecting roce@127.0.61.6", "measuring over TCP"}; !slices.Equal(texts, want) {
+		t.Errorf("progress %q, want %q", texts, want)
+	}
+}
+
+// TestLocalOneDevice opens a device once that has two names.
+func TestLocalOneDevice(t *testing.T) {
+	a, b := enginePort("roce@127.0.61.7"), Port{Name: "roce@other", Software: true}
+	a.Device, b.Device = "roce@127.0.61.7", "roce@127.0.61.7"
+	b.Open = func(context.Context) (*verbs.Device, error) { return nil, errors.New("opened twice") }
+	r := local(t, a, b)
+	checkGood(t, r, 1)
+	if got := r.Attempts[0].Remote.Port; got != b.Name {
+		t.Errorf("the other end is %s, want %s", got, b.Name)
+	}
+	for p, want := range map[*Port]string{
+		{Name: "mlx5_0:1"}: "mlx5_0", {Name: "roce@::1"}: "roce@::1", {Name: "x:1", Device: "y"}: "y",
+		{Name: "rxe0"}: "rxe0",
+	} {
+		if got := p.device(); got != want {
+			t.Errorf("device of %+v = %s, want %s", p, got, want)
+		}
+	}
 }
 
 // TestTCPNotAllowed checks that the end that allows a measurement over TCP reports that the other

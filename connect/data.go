@@ -9,11 +9,11 @@ import (
 	"github.com/rdmakit/rdmakit/bench"
 )
 
-// message is a message of PingSize bytes: its sequence number, its sort, a number, and bytes that
+// message is a message of PingSize bytes: its sequence number, its type, a number, and bytes that
 // depend on the sequence number.
 type message [PingSize]byte
 
-// The sorts of messages.
+// The types of messages.
 const (
 	sortPing    = 'p' // the client's
 	sortEcho    = 'e' // the listener's answer
@@ -100,7 +100,8 @@ type flow struct {
 	pinged   *bench.LatencyPoint // the client's
 	written  *WriteResult        // of this end's writes
 	writing  bool                // the operation that failed was a write
-	verified int                 // of the peer's writes
+	arrived  int                 // writes of the peer
+	verified int                 // those whose data is correct
 }
 
 // ping sends a message and waits for its echo.
@@ -238,6 +239,7 @@ func (f *flow) verify(ctx context.Context) error {
 		if err := m.check(sortWritten, uint64(round)); err != nil {
 			return err
 		}
+		f.arrived++
 		different := compare(f.memory[targetAt:targetAt+WriteSize], seedOf(!f.client, round))
 		answer := byte(sortCorrect)
 		if different != nil {

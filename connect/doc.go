@@ -1,5 +1,5 @@
-// Package connect tries whether two RDMA ports can exchange data, and says at which stage and why
-// they can't: it opens the devices, registers memory, agrees with the other end on GIDs and the
+// Package connect tests whether two RDMA ports can exchange data, and reports at which stage and
+// why they can't: it opens the devices, registers memory, agrees with the other end on GIDs and the
 // path MTU over a TCP connection, connects queue pairs (RC), and sends messages of 64 bytes and
 // RDMA WRITEs of 8 MiB in both directions, whose data the receiver compares.
 //
@@ -16,7 +16,7 @@
 //
 // # Protocol
 //
-// The ends exchange JSON documents over TCP, one a line, of at most 64 KiB: see [Message]. Both
+// The ends exchange JSON documents over TCP, one a line, of at most 1 MiB: see [Message]. Both
 // check the other's document before they connect queue pairs, with the same result. Each step has a
 // time limit, and after each stage both ends report whether it succeeded, so that neither waits for
 // one that has failed. The protocol is not perftest's; a program of perftest at the other end is
@@ -25,7 +25,8 @@
 // # Concurrency
 //
 // The functions may be called concurrently for different ports. Each attempt has its own protection
-// domain, queues and memory, and frees them before it returns.
+// domain, queues and memory, and frees them before it returns. [Config] says by which goroutines
+// its functions are called.
 //
 // # Limits
 //

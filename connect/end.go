@@ -14,10 +14,12 @@ import (
 type end struct {
 	cfg    Config
 	ports  []Port
+	all    bool
 	first  *prepared // the only port, prepared before the exchange; nil in a run with all ports
 	report *Report
 	s      *session
 	peer   *Hello
+	turns  turns // of the client; for a listener
 }
 
 // close frees what was prepared and not tried.
@@ -76,20 +78,25 @@ func (e *end) hello(ctx context.Context) error {
 		}
 	}
 	if !same {
-		return fmt.Errorf("%w: %q version %d here, %q version %d at the peer (%s)", errVersion, Protocol, Version,
-			m.Hello.Protocol, m.Hello.Version, m.Hello.Node.Software)
+		return fmt.Errorf("%w: %q version %d here, %s version %d at the peer (%s)", errVersion, Protocol, Version,
+			excerpt([]byte(m.Hello.Protocol)), m.Hello.Version, excerpt([]byte(m.Hello.Node.Software)))
 	}
 	e.peer = m.Hello
 	e.report.Peer = &m.Hello.Node
 	if e.cfg.AllowTCP && !e.peer.AllowTCP {
-		text := "the measurement over TCP, which " + e.peer.Node.Host + " doesn't allow"
-		e.report.Skipped = append(e.report.Skipped, text)
+		e.skip("the measurement over TCP, which " + e.peer.Node.Host + " doesn't allow")
 	}
 	return nil
 }
 
+// skip notes what is left out, with the reason.
+func (e *end) skip(text string) { e.report.Skipped = append(e.report.Skipped, text) }
+
+// overTCPAgreed reports whether both ends allow the measurement over TCP.
+func (e *end) overTCPAgreed() bool { return e.cfg.AllowTCP && e.peer.AllowTCP }
+
 // dial runs the client's end and closes conn.
-func (e *end) dial(ctx context.Context, conn net.Conn, all bool) error {
+func (e *end) dial(ctx context.Context, conn net.Conn) error {
 	defer e.close()
 	e.s = newSession(conn, true, e.cfg.StepTimeout)
 	defer func() { _ = e.s.close() }() // nothing follows
@@ -98,10 +105,13 @@ func (e *end) dial(ctx context.Context, conn net.Conn, all bool) error {
 		e.report.Attempts = append(e.report.Attempts, e.unreached(f))
 		return err
 	}
-	if err := e.propose(ctx, all); err != nil {
+	if err := e.propose(ctx); err != nil {
+		if e.overTCPAgreed() {
+			e.skip("the measurement over TCP: the exchange ended")
+		}
 		return err
 	}
-	if e.cfg.AllowTCP && e.peer.AllowTCP {
+	if e.overTCPAgreed() {
 		if err := e.overTCP(ctx); err != nil {
 			return err
 		}
@@ -115,16 +125,19 @@ func (e *end) proposal() Proposal {
 }
 
 // propose tries the ports one after another.
-func (e *end) propose(ctx context.Context, all bool) error {
-	if !all {
+func (e *end) propose(ctx context.Context) error {
+	if !e.all {
 		return e.attempt(ctx, e.ports[0], e.proposal())
 	}
 	pairs, skipped := pairRails(e.ports, e.report.Peer.Ports)
 	e.report.Skipped = append(e.report.Skipped, skipped...)
-	for _, pair := range pairs {
+	for i, p := range pairs {
 		prop := e.proposal()
-		prop.ListenerPort, prop.Rail = pair.listener, pair.port.Rail
-		if err := e.attempt(ctx, pair.port, prop); err != nil {
+		prop.ListenerPort, prop.Rail = p.listener, p.port.Rail
+		if err := e.attempt(ctx, p.port, prop); err != nil {
+			for _, left := range pairs[i+1:] {
+				e.skip(fmt.Sprintf("%s with %s of the peer: the exchange ended", left.port.Name, left.listener))
+			}
 			return err
 		}
 	}
@@ -200,8 +213,12 @@ func (e *end) serve(ctx context.Context, conn net.Conn) error {
 		return err
 	}
 	defer e.close()
+	e.turns.limit = e.offers()
 	for {
 		m, err := e.s.await(ctx, idleSteps*e.cfg.StepTimeout, KindAttempt, KindFinding, KindTCP, KindBye)
+		if err == nil {
+			err = e.turns.check(&m)
+		}
 		if err == nil && m.Kind != KindBye {
 			err = e.answer(ctx, m)
 		}
@@ -215,28 +232,43 @@ func (e *end) serve(ctx context.Context, conn net.Conn) error {
 	}
 }
 
-// lost notes that the client has gone before it said so.
+// offers returns the number of ports that a client may try.
+func (e *end) offers() int {
+	if !e.all {
+		return 1
+	}
+	n := 0
+	for i := range e.cfg.Node.Ports {
+		if e.cfg.Node.Ports[i].Offered {
+			n++
+		}
+	}
+	return max(n, len(e.ports))
+}
+
+// lost notes that the client has gone before it said so, unless nothing was left to try.
 func (e *end) lost(err error) {
-	if n := len(e.report.Attempts); n > 0 && e.report.Attempts[n-1].Failure != nil {
+	r := e.report
+	if n := len(r.Attempts); n > 0 && r.Attempts[n-1].Failure != nil || r.TCP != nil && r.TCP.Failure != nil {
 		return // the reason
 	}
-	f := exchangeFailure(err, e.report.Peer.Host)
-	if e.first != nil || len(e.report.Attempts) == 0 {
-		e.report.Attempts = append(e.report.Attempts, e.unreached(f))
-		return
+	f := exchangeFailure(err, r.Peer.Host)
+	switch {
+	case e.first != nil || len(r.Attempts) == 0:
+		r.Attempts = append(r.Attempts, e.unreached(f))
+	case e.turns.attempts < e.turns.limit || e.overTCPAgreed() && r.TCP == nil:
+		f.End = e.cfg.Host
+		r.Lost = f
+	default:
+		e.cfg.Progress("note: the client did not say that the run is over: %v", err)
 	}
-	f.End = e.cfg.Host
-	e.report.Lost = f
 }
 
 // answer does what the client proposes.
 func (e *end) answer(ctx context.Context, m Message) error {
 	switch m.Kind {
 	case KindFinding:
-		if n := len(e.report.Attempts); n > 0 {
-			e.report.Attempts[n-1].Failure = m.Failure
-		}
-		return nil
+		return e.report.Attempts[len(e.report.Attempts)-1].Failure.add(m.Failure)
 	case KindTCP:
 		if !e.cfg.AllowTCP {
 			return errNotAllowed
@@ -245,26 +277,25 @@ func (e *end) answer(ctx context.Context, m Message) error {
 	}
 	p := e.offered(ctx, m.Attempt.ListenerPort)
 	defer p.close() //nolint:errcheck // the attempt has its result
-	cfg := e.cfg
 	if mtu := m.Attempt.MTU; mtu != 0 && p.failure == nil {
 		p.own.MTU = min(p.own.MTU, mtu)
 	}
-	a, err := try(ctx, e.s, p, *m.Attempt, cfg)
+	a, err := try(ctx, e.s, p, *m.Attempt, e.cfg)
 	if !m.Attempt.Probe {
 		e.report.Attempts = append(e.report.Attempts, a)
+		e.turns.tried(&a)
 	}
 	return err
 }
 
-// offered returns the port that the client asks for.
+// offered returns the port that the client asks for: "" is the first one.
 func (e *end) offered(ctx context.Context, name string) *prepared {
-	if e.first != nil || name == "" && len(e.ports) > 0 {
-		return e.take(ctx, e.ports[0])
-	}
 	for _, port := range e.ports {
-		if port.Name == name {
-			e.cfg.Progress("connecting %s", port.Name)
-			return prepare(ctx, port, e.cfg)
+		if port.Name == name || name == "" {
+			if e.all {
+				e.cfg.Progress("connecting %s", port.Name)
+			}
+			return e.take(ctx, port)
 		}
 	}
 	p := &prepared{own: Endpoint{Host: e.cfg.Host, Port: name}}

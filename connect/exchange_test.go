@@ -55,7 +55,12 @@ func TestStandIns(t *testing.T) {
 		{"SSH", answer("SSH-2.0-OpenSSH_9.2\r\n"), CodeProtocol, `it sends "SSH-2.0-OpenSSH_9.2"`},
 		{
 			"newer", answer(`{"kind":"hello","hello":{"protocol":"rdmakit-connect","version":2,"node":{"host":"b","software":"v9"}}}` + "\n"),
-			CodeProtocol, `"rdmakit-connect" version 2 at the peer (v9)`,
+			CodeProtocol, `"rdmakit-connect" version 2 at the peer ("v9")`,
+		},
+		{
+			"a long version", answer(`{"kind":"hello","hello":{"protocol":"` + strings.Repeat("p", 50000) +
+				`","version":2,"node":{"software":"` + strings.Repeat("s", 50000) + `"}}}` + "\n"),
+			CodeProtocol, strings.Repeat("s", 40) + `"…)`,
 		},
 		{"closed", func(net.Conn) {}, CodePeerEnded, "closed the connection"},
 		{"cut off", answer(`{"kind":"hel`), CodeExchangeSilent, "no message"},
@@ -77,7 +82,8 @@ func TestStandIns(t *testing.T) {
 				t.Fatalf("%d: attempts %+v", i, r.Attempts)
 			}
 			f := r.Attempts[0].Failure
-			if f.Code != tt.code || f.Stage != StageExchange || !strings.Contains(f.Cause, tt.cause) {
+			if f.Code != tt.code || f.Stage != StageExchange || !strings.Contains(f.Cause, tt.cause) ||
+				len(f.Cause) > 300 {
 				t.Errorf("failure %s at %q: %s, want %s: %s", f.Code, f.Stage, f.Cause, tt.code, tt.cause)
 			}
 		})
@@ -259,12 +265,20 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// validEndpoint returns an endpoint that the peer accepts.
+func validEndpoint() *Endpoint {
+	return &Endpoint{
+		LinkLayer: "Ethernet", MTU: 1024, ActiveMTU: 4096, PKey: 0xffff, Timeout: 14,
+		GIDs: []GIDChoice{{GID: ib.GID{15: 1}}},
+	}
+}
+
 // FuzzDecode decodes lines of a peer.
 func FuzzDecode(f *testing.F) {
 	for _, m := range []Message{
 		{Kind: KindHello, Hello: &Hello{Protocol: Protocol, Version: Version}},
 		{Kind: KindAttempt, Attempt: &Proposal{Pings: 1, Writes: 1}},
-		{Kind: KindPort, Port: &Endpoint{MTU: 1024, GIDs: []GIDChoice{{GID: ib.GID{15: 1}}}}},
+		{Kind: KindPort, Port: validEndpoint()},
 		{Kind: KindStatus, Status: &Status{Stage: StageData}, Failure: &Failure{Code: CodeRNR}},
 		{Kind: KindBye},
 	} {

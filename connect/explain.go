@@ -55,12 +55,12 @@ func exchangeFailure(err error, peer string) *Failure {
 	case isDNS:
 		f.Stage, f.Code, f.Operation, f.Object = StageResolve, CodeName, "resolve", dns.Name
 		f.Cause = dns.Err
-		f.Remedies = []string{"PEER is the name or address of the machine that runs rdmactl connect --listen, and " +
-			"not that of a device there"}
+		f.Remedies = []string{"PEER is the name or address of the machine that runs rdmactl connect --listen, " +
+			"and not that of a device there"}
 	case isForeign:
 		f.Code, f.Cause = CodeProtocol, foreign.Error()
 		f.Remedies = []string{"run rdmactl connect --listen there, and use its TCP port (-p) at both ends"}
-	case errors.Is(err, errVersion):
+	case errors.Is(err, errVersion), errors.Is(err, errTurn), errors.Is(err, errNoFigures):
 		f.Code = CodeProtocol
 		f.Remedies = []string{"install the same version of rdmactl at both ends"}
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -73,7 +73,7 @@ func exchangeFailure(err error, peer string) *Failure {
 	case unreachable(err):
 		f.Stage, f.Code = StageResolve, CodeNoRoute
 		f.Remedies = []string{"ip route get ADDRESS shows the route of this machine; ping ADDRESS"}
-	case errors.Is(err, errClosed), isReset(err):
+	case gone(err):
 		f.Code = CodePeerEnded
 		f.Cause = fmt.Sprintf("the peer's program ended, or its machine closed the connection (%v)", err)
 		f.Remedies = []string{"see what rdmactl connect printed at the other end"}
@@ -116,8 +116,8 @@ func (t *trial) sendFailure(ctx context.Context, err error, stage Stage, flow *f
 	case wrong:
 		f.Code = CodeData
 		f.Possible = []string{"memory, PCIe or the device damages data after its checksum was verified"}
-		f.Remedies = []string{"repeat with other ports to find the machine; check dmesg for PCIe (AER) and memory " +
-			"(EDAC) errors"}
+		f.Remedies = []string{"repeat with other ports to find the machine; " +
+			"check dmesg for PCIe (AER) and memory (EDAC) errors"}
 	case isCompletion && completion.Cause != nil:
 		t.explainUnsent(f, completion.Cause)
 	case isCompletion:
@@ -141,8 +141,8 @@ func (t *trial) explainStatus(f *Failure, e *verbs.CompletionError, flow *flow) 
 		t.explainSilence(f, flow)
 	case verbs.WCRNRRetryExceeded:
 		f.Code = CodeRNR
-		f.Cause = fmt.Sprintf("the queue pair of %s has no receive request (RNR): it answered, and rejected the "+
-			"message until the %d retries were used up", t.peerName(), rnrRetry)
+		f.Cause = fmt.Sprintf("the queue pair of %s has no receive request (RNR): "+
+			"it answered, and rejected the message until the %d retries were used up", t.peerName(), rnrRetry)
 		f.Possible = []string{"its program is stopped or overloaded, or posts no receive requests"}
 		f.Remedies = []string{"packets pass in both directions: look at the program that rejects them"}
 	case verbs.WCRemoteAccess, verbs.WCRemoteInvalid, verbs.WCRemoteOperation:
@@ -167,8 +167,9 @@ func (t *trial) explainSilence(f *Failure, flow *flow) {
 		f.Code = CodeLargeLost
 		f.Cause += fmt.Sprintf("; messages of %d bytes were acknowledged", PingSize)
 		f.Possible = []string{
-			fmt.Sprintf("a switch or network device on the path has an MTU below the %d bytes that packets "+
-				"of path MTU %d need (jumbo frames)", t.out.PathMTU.NetdevMTU(), t.out.PathMTU),
+			fmt.Sprintf("a switch or network device on the path "+
+				"has an MTU below the %d bytes that packets of path MTU %d need (jumbo frames)",
+				t.out.PathMTU.NetdevMTU(), t.out.PathMTU),
 			"packets are lost under load: flow control (PFC, ECN) is off, or a queue overflows",
 		}
 		f.Remedies = append(largeRemedies(t), "--mtu 1024 at either end shows whether smaller packets pass")
@@ -192,8 +193,8 @@ func largeRemedies(t *trial) []string {
 func (t *trial) silentPath() (possible, remedies []string) {
 	g := t.out.Remote.GID
 	if g == nil || g.Kind == KindInfiniBand {
-		return []string{"the subnet manager has not programmed the path (LID, SL), or the P_Keys of a switch port " +
-				"filter it"},
+		return []string{"the subnet manager has not programmed the path (LID, SL), " +
+				"or the P_Keys of a switch port filter it"},
 			[]string{"rdmactl fabric ping LID, rdmactl fabric trace; ibqueryerrors shows discards"}
 	}
 	if g.Kind.version() == 1 {
@@ -201,11 +202,11 @@ func (t *trial) silentPath() (possible, remedies []string) {
 			[]string{"use GIDs of RoCE v2 at both ends"}
 	}
 	possible = []string{
-		"a firewall drops UDP port 4791, at either end or between: a rule for TCP doesn't cover it, and a card's " +
-			"packets pass only the network's firewalls",
+		"a firewall drops UDP port 4791, at either end or between: a rule for TCP doesn't cover it, " +
+			"and a card's packets pass only the network's firewalls",
 		"the route or VLAN of the GIDs isn't that of the TCP connection",
-		"the address is also that of another machine, or the peer's device doesn't receive (state, GID in another " +
-			"namespace)",
+		"the address is also that of another machine, " +
+			"or the peer's device doesn't receive (state, GID in another namespace)",
 	}
 	remedies = []string{
 		"nft list ruleset or iptables -S at both ends, and access lists of switches: allow UDP port 4791",

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -79,6 +80,8 @@ type Endpoint struct {
 	PKey      ib.PKey     `json:"pkey"`      // partition of the queue pair
 	RKey      uint32      `json:"rkey"`      // key of the memory for writes
 	Addr      uint64      `json:"addr"`      // its first byte
+	// Timeout is the code of this end's acknowledgement timeout, 1 to 31; 0 is no limit.
+	Timeout uint8 `json:"timeout"`
 	// Software is set for an engine in user space.
 	Software bool `json:"software,omitempty"`
 }
@@ -105,6 +108,7 @@ const (
 	maxPings  = 1_000_000
 	maxWrites = 10_000
 	maxGIDs   = 64
+	maxName   = 256 // bytes
 )
 
 // Errors about messages.
@@ -177,7 +181,9 @@ func (m *Message) check() error {
 	missing := false
 	switch m.Kind {
 	case KindHello:
-		missing, rest.Hello = m.Hello == nil, nil
+		if missing, rest.Hello = m.Hello == nil, nil; !missing {
+			err = m.Hello.check()
+		}
 	case KindAttempt:
 		if missing, rest.Attempt = m.Attempt == nil, nil; !missing {
 			err = m.Attempt.check()
@@ -206,6 +212,24 @@ func (m *Message) check() error {
 	return err
 }
 
+// checkNames returns an error if a name is too long for the texts of failures.
+func checkNames(names ...string) error {
+	for _, name := range names {
+		if len(name) > maxName {
+			return fmt.Errorf("a name of %d bytes: %s", len(name), excerpt([]byte(name)))
+		}
+	}
+	return nil
+}
+
+func (h *Hello) check() error {
+	names := []string{h.Node.Host}
+	for i := range h.Node.Ports {
+		names = append(names, h.Node.Ports[i].Name)
+	}
+	return checkNames(names...)
+}
+
 func (p *Proposal) check() error {
 	switch {
 	case p.Pings < 1 || p.Pings > maxPings:
@@ -215,14 +239,23 @@ func (p *Proposal) check() error {
 	case p.MTU != 0 && p.MTU.Code() == 0:
 		return fmt.Errorf("MTU %d is not 256, 512, 1024, 2048 or 4096", p.MTU)
 	}
-	return nil
+	return checkNames(p.ListenerPort)
 }
 
 func (e *Endpoint) check() error {
-	const most = 1<<24 - 1
+	const (
+		most   = 1<<24 - 1
+		member = 0x8000 // the bit of a partition's full members
+	)
 	switch {
-	case e.MTU.Code() == 0:
-		return fmt.Errorf("MTU %d is not 256, 512, 1024, 2048 or 4096", e.MTU)
+	case e.MTU.Code() == 0 || e.ActiveMTU.Code() == 0:
+		return fmt.Errorf("MTU %d or active MTU %d is not 256, 512, 1024, 2048 or 4096", e.MTU, e.ActiveMTU)
+	case e.LinkLayer != verbs.LinkLayerInfiniBand.String() && e.LinkLayer != verbs.LinkLayerEthernet.String():
+		return fmt.Errorf("link layer %s is not InfiniBand or Ethernet", excerpt([]byte(e.LinkLayer)))
+	case e.PKey&^member == 0:
+		return fmt.Errorf("P_Key %v is none of a partition", e.PKey)
+	case e.Timeout > maxTimeout:
+		return fmt.Errorf("the code %d of the acknowledgement timeout is not 0 to %d", e.Timeout, maxTimeout)
 	case e.QPN > most || e.PSN > most:
 		return fmt.Errorf("QPN %#x or PSN %#x has more than 24 bits", e.QPN, e.PSN)
 	case len(e.GIDs) == 0:
@@ -230,10 +263,12 @@ func (e *Endpoint) check() error {
 	case len(e.GIDs) > maxGIDs:
 		return fmt.Errorf("%d GIDs are more than %d", len(e.GIDs), maxGIDs)
 	}
+	names := []string{e.Host, e.Port}
 	for _, g := range e.GIDs {
+		names = append(names, string(g.Kind))
 		if g.Index < 0 || g.Index > 1<<16 || g.GID.IsZero() {
 			return fmt.Errorf("GID %v at index %d", g.GID, g.Index)
 		}
 	}
-	return nil
+	return checkNames(names...)
 }

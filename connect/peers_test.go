@@ -3,19 +3,23 @@ package connect
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/internal/edge/udpio"
 	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
 	"github.com/rdmakit/rdmakit/verbs"
-	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // relay runs client and listener with a relay between them, which passes what change makes of each
@@ -25,12 +29,21 @@ func relay(
 ) (ofClient, ofListener Report) {
 	t.Helper()
 	network := packetnet.New(packetnet.Faults{})
+	p := planted{network: network}
+	client, listener := []Port{plantedPort(clientName, p)}, []Port{plantedPort(listenerName, p)}
+	return relayPorts(t, c, s, client, listener, false, change)
+}
+
+// relayPorts is like relay, with the ports of both ends.
+func relayPorts(
+	t *testing.T, c, s Config, client, listener []Port, all bool, change func(fromClient bool, m Message) *Message,
+) (ofClient, ofListener Report) {
+	t.Helper()
 	l, port := listen(t)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		var err error
-		if ofListener, err = Serve(t.Context(), l, []Port{plantedPort(listenerName, planted{network: network})}, false,
-			s); err != nil {
+		if ofListener, err = Serve(t.Context(), l, listener, all, s); err != nil {
 			t.Errorf("Serve = %v", err)
 		}
 	})
@@ -66,7 +79,7 @@ func relay(
 		both.Go(func() { pass(listener, client, false) })
 		both.Wait()
 	})
-	ofClient = dial(t, "127.0.0.1", between, []Port{plantedPort(clientName, planted{network: network})}, false, c)
+	ofClient = dial(t, "127.0.0.1", between, client, all, c)
 	wg.Wait()
 	return ofClient, ofListener
 }
@@ -113,24 +126,174 @@ func TestUnexplained(t *testing.T) {
 }
 
 // TestClientDies ends a client after an attempt that succeeded, before it says so: the attempt
-// stays good, and the run isn't.
+// stays good, and so does the run unless something was left to try.
 func TestClientDies(t *testing.T) {
+	without := func(kind string) func(bool, Message) *Message {
+		return func(_ bool, m Message) *Message {
+			if m.Kind == kind {
+				return nil
+			}
+			return &m
+		}
+	}
+	t.Run("nothing is left", func(t *testing.T) {
+		c, s := relayed()
+		var noted []string
+		s.Progress = func(format string, args ...any) { noted = append(noted, fmt.Sprintf(format, args...)) }
+		_, listener := relay(t, c, s, without(KindBye))
+		checkGood(t, listener, 1)
+		text := strings.Join(noted, "\n")
+		if listener.Lost != nil || !strings.Contains(text, "the client did not say") {
+			t.Errorf("Lost = %+v, noted %q", listener.Lost, text)
+		}
+	})
+	lost := func(t *testing.T, listener Report) {
+		t.Helper()
+		if len(listener.Attempts) != 1 || listener.Attempts[0].Failure != nil {
+			t.Fatalf("attempts = %+v, want one that succeeded", listener.Attempts)
+		}
+		if f := listener.Lost; f == nil || f.Code != CodePeerEnded || f.End != "node2" || f.Object != "node1" {
+			t.Errorf("Lost = %+v", f)
+		}
+		if err := listener.Err(); err == nil || err != error(listener.Lost) { //nolint:errorlint // the same one
+			t.Errorf("Err = %v", err)
+		}
+	}
+	t.Run("TCP is left", func(t *testing.T) {
+		c, s := relayed()
+		c.AllowTCP, s.AllowTCP = true, true
+		client, listener := relay(t, c, s, without(KindTCP))
+		lost(t, listener)
+		r := client.TCP
+		if r == nil || r.Failure == nil || r.Failure.Code != CodePeerEnded || r.Failure.Stage != StageData {
+			t.Fatalf("over TCP at the client: %+v, want its failure", r)
+		}
+		if err := client.Err(); err == nil || err != error(r.Failure) { //nolint:errorlint // the same one
+			t.Errorf("Err of the client = %v, want %v", err, r.Failure)
+		}
+	})
+	for _, allow := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ports are left, TCP %t", allow), func(t *testing.T) {
+			c, s, client, listener := rails(3)
+			c.AllowTCP, s.AllowTCP = allow, allow
+			attempts := 0
+			ofClient, ofListener := relayPorts(t, c, s, client, listener, true, func(_ bool, m Message) *Message {
+				if m.Kind == KindAttempt {
+					attempts++
+				}
+				if attempts == 2 {
+					return nil
+				}
+				return &m
+			})
+			lost(t, ofListener)
+			want := []string{"roce@192.0.2.3 with roce@198.51.100.3 of the peer: the exchange ended"}
+			if allow {
+				want = append(want, "the measurement over TCP: the exchange ended")
+			}
+			if len(ofClient.Attempts) != 2 || !slices.Equal(ofClient.Skipped, want) {
+				t.Errorf("%d attempts, skipped %q, want %q", len(ofClient.Attempts), ofClient.Skipped, want)
+			}
+		})
+	}
+}
+
+// rails returns a run between nodes with n rails each.
+func rails(n int) (c, s Config, client, listener []Port) {
+	c, s = relayed()
+	p := planted{network: packetnet.New(packetnet.Faults{})}
+	for i := range n {
+		a := plantedPort(fmt.Sprintf("roce@192.0.2.%d", i+1), p)
+		b := plantedPort(fmt.Sprintf("roce@198.51.100.%d", i+1), p)
+		a.Rail, b.Rail = &i, &i
+		client, listener = append(client, a), append(listener, b)
+		c.Node.Ports = append(c.Node.Ports, PortFacts{Name: a.Name, Rail: &i, Offered: true, Reason: "compute"})
+		s.Node.Ports = append(s.Node.Ports, PortFacts{Name: b.Name, Rail: &i, Offered: true, Reason: "compute"})
+	}
+	return c, s, client, listener
+}
+
+// TestAllWithOne tries all rails of a client with a listener of one port: it is paired with the
+// port of its own rail, and the others are named with the reason.
+func TestAllWithOne(t *testing.T) {
+	c, s, client, listener := rails(3)
+	l, port := listen(t)
+	var ofListener Report
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var err error
+		if ofListener, err = Serve(t.Context(), l, listener[1:], false, s); err != nil {
+			t.Errorf("Serve = %v", err)
+		}
+	})
+	r := dial(t, "127.0.0.1", port, client, true, c)
+	wg.Wait()
+	checkGood(t, r, 1)
+	checkGood(t, ofListener, 1)
+	if a := r.Attempts[0]; a.Local.Port != client[1].Name || a.Remote.Port != listener[1].Name {
+		t.Errorf("connected %s with %s, want the ports of rail 1", a.Local.Port, a.Remote.Port)
+	}
+	const only = ": the listener offers only roce@198.51.100.2"
+	want := []string{
+		"roce@192.0.2.1: the peer doesn't offer its port roce@198.51.100.1 of rail 0" + only,
+		"roce@192.0.2.3: the peer doesn't offer its port roce@198.51.100.3 of rail 2" + only,
+	}
+	if !slices.Equal(r.Skipped, want) {
+		t.Errorf("skipped %q, want %q", r.Skipped, want)
+	}
+	if !s.Node.Ports[0].Offered {
+		t.Error("Serve has changed the configuration of its caller")
+	}
+}
+
+// TestOfferOne offers a port that the node doesn't name, such as an engine.
+func TestOfferOne(t *testing.T) {
+	facts := []PortFacts{{Name: "a", Offered: true, Reason: "compute"}, {Name: "b", Reason: "storage"}}
+	got := offerOne(facts, Port{Name: "c"})
+	want := []PortFacts{
+		{Name: "a", Reason: "the listener offers only c"}, {Name: "b", Reason: "storage"}, {Name: "c", Offered: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("offerOne (-want +got):\n%s", diff)
+	}
+}
+
+// TestLateFinding replaces the end of a good run by a finding, which must not make it a failed one.
+func TestLateFinding(t *testing.T) {
 	c, s := relayed()
 	_, listener := relay(t, c, s, func(_ bool, m Message) *Message {
 		if m.Kind == KindBye {
-			return nil
+			m = Message{Kind: KindFinding, Failure: &Failure{Stage: StageData, Code: CodeLargeLost}}
 		}
 		return &m
 	})
-	if len(listener.Attempts) != 1 || listener.Attempts[0].Failure != nil {
-		t.Fatalf("attempts = %+v, want one that succeeded", listener.Attempts)
+	checkGood(t, listener, 1)
+}
+
+// TestFigures lets the peer report other figures than this end has counted, or none.
+func TestFigures(t *testing.T) {
+	change := func(ofClient bool, to func(*Status)) func(bool, Message) *Message {
+		return func(fromClient bool, m Message) *Message {
+			if fromClient == ofClient && m.Kind == KindStatus && m.Status.Stage == StageData {
+				to(m.Status)
+			}
+			return &m
+		}
 	}
-	if f := listener.Lost; f == nil || f.Code != CodePeerEnded || f.End != "node2" || f.Object != "node1" {
-		t.Errorf("Lost = %+v", f)
+	c, s := relayed()
+	invented := func(s *Status) { s.Write.Count, s.Write.Verified, s.Write.Bytes = 9, 9, 9 }
+	client, _ := relay(t, c, s, change(false, invented))
+	checkGood(t, client, 1)
+	if w := client.Attempts[0].Writes[1]; w.Count != 2 || w.Verified != 2 {
+		t.Errorf("writes of the peer = %+v, want the 2 that have arrived", w)
 	}
-	if err := listener.Err(); err == nil || err != error(listener.Lost) { //nolint:errorlint // the same one
-		t.Errorf("Err = %v", err)
-	}
+	missing := plantedCase{code: CodeProtocol, stage: StageData, cause: "reports success without its figures"}
+	client, _ = relay(t, c, s, change(false, func(s *Status) { s.Write = nil }))
+	missing.check(t, client)
+	_, listener := relay(t, c, s, change(true, func(s *Status) { s.Write = nil }))
+	missing.check(t, listener)
+	_, listener = relay(t, c, s, change(true, func(s *Status) { s.Ping = nil }))
+	missing.check(t, listener)
 }
 
 // TestSlowEnd lets the client end a stage at once, and the listener only after its repetitions: the
@@ -152,6 +315,55 @@ func TestSlowEnd(t *testing.T) {
 	want := plantedCase{code: CodeUnacknowledged, stage: StageFirstSend, end: listenerEnd, cause: "no acknowledgement"}
 	want.check(t, client)
 	want.check(t, listener)
+}
+
+// TestSlowerEnd gives the ends different timeouts: the client, whose own requests fail soon, must
+// wait for what the listener finds.
+func TestSlowerEnd(t *testing.T) {
+	n := packetnet.New(packetnet.Faults{})
+	unacknowledged := func(e udpio.Outbound) error {
+		if e.Data[0] == 0x11 { // the opcode of RC Acknowledge
+			return errLost
+		}
+		return nil
+	}
+	client, listener := pairUp(t, []Port{plantedPort(clientName, planted{network: n, filter: unacknowledged})},
+		[]Port{plantedPort(listenerName, planted{network: n})}, false, func(c, s *Config) {
+			c.Route, s.Route = nil, nil
+			c.StepTimeout = 200 * time.Millisecond
+			c.Timeout, s.Timeout = 8, 15 // 1 ms and 134 ms, 8 times
+		})
+	want := plantedCase{code: CodeUnacknowledged, stage: StageFirstSend, end: listenerEnd, cause: "no acknowledgement"}
+	want.check(t, client)
+	want.check(t, listener)
+}
+
+// TestPatience waits as long as the slower end.
+func TestPatience(t *testing.T) {
+	const step = time.Second
+	long := step + 16*ackTimeout(20)
+	for _, tt := range []struct {
+		own, peer uint8
+		want      time.Duration
+	}{
+		{14, 20, long},
+		{20, 14, long},
+		{20, 0, long},
+		{verbs.TimeoutInfinite, 20, long},
+		{verbs.TimeoutInfinite, 0, step},
+		{20, 20, long},
+	} {
+		tr := &trial{cfg: Config{Timeout: tt.own, StepTimeout: step}, peer: &Endpoint{Timeout: tt.peer}}
+		if got := tr.patience(); got != tt.want {
+			t.Errorf("patience with codes %d and %d = %v, want %v", tt.own, tt.peer, got, tt.want)
+		}
+	}
+	for own, want := range map[uint8]uint8{14: 14, 31: 31, verbs.TimeoutInfinite: 0} {
+		p := Port{Name: "x", Open: func(context.Context) (*verbs.Device, error) { return nil, errLost }}
+		if got := prepare(t.Context(), p, Config{Timeout: own}).own.Timeout; got != want {
+			t.Errorf("the peer of timeout %d learns %d, want %d", own, got, want)
+		}
+	}
 }
 
 // introduce sends the first message of a client and returns the connection and the answer.
@@ -227,7 +439,7 @@ func TestOtherVersion(t *testing.T) {
 		}
 	}
 	for text := range noted {
-		if strings.Contains(text, "version 2 at the peer (v9)") {
+		if strings.Contains(text, `version 2 at the peer ("v9")`) {
 			break
 		}
 	}
@@ -309,7 +521,7 @@ func TestMessageFields(t *testing.T) {
 	fields := map[string]Message{
 		"hello":   {Hello: &Hello{}},
 		"attempt": {Attempt: &Proposal{Pings: 1, Writes: 1}},
-		"port":    {Port: &Endpoint{MTU: 1024, GIDs: []GIDChoice{{GID: ib.GID{15: 1}}}}},
+		"port":    {Port: validEndpoint()},
 		"status":  {Status: &Status{}},
 		"failure": {Failure: &Failure{}},
 	}
@@ -365,5 +577,87 @@ func TestMessageFields(t *testing.T) {
 	if (&Message{Kind: KindPort, Port: &Endpoint{}}).check() == nil ||
 		(&Message{Kind: KindAttempt, Attempt: &Proposal{}}).check() == nil {
 		t.Error("a port or an attempt of zeros is valid")
+	}
+}
+
+// TestEndpointCheck rejects what an end can't compare or print.
+func TestEndpointCheck(t *testing.T) {
+	if err := validEndpoint().check(); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("n", maxName+1)
+	for name, change := range map[string]func(*Endpoint){
+		"no active MTU":       func(e *Endpoint) { e.ActiveMTU = 0 },
+		"active MTU 1500":     func(e *Endpoint) { e.ActiveMTU = 1500 },
+		"MTU 1500":            func(e *Endpoint) { e.MTU = 1500 },
+		"no link layer":       func(e *Endpoint) { e.LinkLayer = "" },
+		"another link layer":  func(e *Endpoint) { e.LinkLayer = "ethernet" },
+		"no P_Key":            func(e *Endpoint) { e.PKey = 0 },
+		"P_Key 0x8000":        func(e *Endpoint) { e.PKey = 0x8000 },
+		"timeout 32":          func(e *Endpoint) { e.Timeout = 32 },
+		"a long host":         func(e *Endpoint) { e.Host = long },
+		"a long port":         func(e *Endpoint) { e.Port = long },
+		"a long kind of GID":  func(e *Endpoint) { e.GIDs[0].Kind = Kind(long) },
+		"QPN of 25 bits":      func(e *Endpoint) { e.QPN = 1 << 24 },
+		"GID at a high index": func(e *Endpoint) { e.GIDs[0].Index = 1 << 17 },
+	} {
+		e := validEndpoint()
+		change(e)
+		if err := e.check(); err == nil || len(err.Error()) > 200 {
+			t.Errorf("check with %s = %v", name, err)
+		}
+	}
+	e := validEndpoint()
+	e.Host, e.LinkLayer, e.PKey, e.Timeout = long[:maxName], "InfiniBand", 1, 0
+	if err := e.check(); err != nil {
+		t.Errorf("check(%+v) = %v", e, err)
+	}
+	for name, m := range map[string]Message{
+		"host":          {Kind: KindHello, Hello: &Hello{Node: Node{Host: long}}},
+		"port":          {Kind: KindHello, Hello: &Hello{Node: Node{Ports: []PortFacts{{Name: "a"}, {Name: long}}}}},
+		"wanted port":   {Kind: KindAttempt, Attempt: &Proposal{Pings: 1, Writes: 1, ListenerPort: long}},
+		"endpoint host": {Kind: KindPort, Port: &Endpoint{Host: long}},
+	} {
+		if err := m.check(); err == nil {
+			t.Errorf("a message with a long %s is valid", name)
+		}
+	}
+}
+
+// TestHangingCounters connects ports whose driver doesn't return its counters: they are unknown.
+func TestHangingCounters(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	n := planted{network: packetnet.New(packetnet.Faults{})}
+	hanging := func(name string, after int32) Port {
+		p := plantedPort(name, n)
+		var calls atomic.Int32
+		p.Counters = func(context.Context) (map[string]uint64, error) {
+			if calls.Add(1) > after {
+				<-release
+			}
+			return map[string]uint64{"timeouts": 0}, nil
+		}
+		return p
+	}
+	for _, after := range []int32{0, 1} { // when the device is opened, or after the first message
+		done := make(chan struct{})
+		var client, listener Report
+		go func() {
+			defer close(done)
+			client, listener = pairUp(t, []Port{hanging(clientName, after)}, []Port{plantedPort(listenerName, n)},
+				false, func(c, s *Config) { c.Route, s.Route, c.StepTimeout = nil, nil, 400*time.Millisecond })
+		}()
+		select {
+		case <-done:
+		case <-time.After(30 * time.Second):
+			t.Fatal("the run waits for the counters")
+		}
+		for _, r := range []Report{client, listener} {
+			if err := r.Err(); err != nil || len(r.Attempts) != 1 ||
+				!slices.Equal(r.Attempts[0].CountersUnknown, []string{clientEnd}) {
+				t.Errorf("%v, report %+v, want no counters of %s", err, r.Attempts, clientEnd)
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -15,9 +17,12 @@ import (
 
 // Port is a port of this machine that may be tried.
 type Port struct {
-	Name   string // "mlx5_0:1", or the name of an engine
-	Number int    // of the device; 0 is 1
-	Rail   *int   // number of a compute port; nil if it has none
+	Name string // "mlx5_0:1", or the name of an engine
+	// Device identifies the device, which [Local] opens once for two ports of it; "" is Name
+	// without ":NUMBER". An engine has several names.
+	Device string
+	Number int  // of the device; 0 is 1
+	Rail   *int // number of a compute port; nil if it has none
 	// GIDIndex restricts the port to one entry of its GID table; nil tries all.
 	GIDIndex *int
 	// Preferred is the entry that jobs use, as package launch chooses it; nil if that is not known.
@@ -31,6 +36,15 @@ type Port struct {
 
 	// close replaces the device's Close; nil for a device of one attempt.
 	close func(*verbs.Device) error
+}
+
+// device returns what identifies the device.
+func (p *Port) device() string {
+	name, _, ok := strings.Cut(p.Name, ":")
+	if !ok || strings.Contains(p.Name, "@") { // engines have no number, but perhaps an IPv6 address
+		name = p.Name
+	}
+	return cmp.Or(p.Device, name)
 }
 
 // release closes a device that Open has returned.
@@ -102,13 +116,38 @@ func retryCounters() []string {
 // PMA.
 func arrivalCounters() []string { return []string{"rcvd_pkts", "port_rcv_packets"} }
 
-// count reads the counters of retries and arrivals; nil if the port has none.
-func (p *Port) count(ctx context.Context, d *verbs.Device) (map[string]uint64, error) {
-	var err error
-	all := d.Counters()
-	if p.Counters != nil {
-		all, err = p.Counters(ctx)
+// counters returns all counters of a port, for which it waits for the limit at most: a driver may
+// hang.
+func (p *Port) counters(ctx context.Context, d *verbs.Device, limit time.Duration) (map[string]uint64, error) {
+	if p.Counters == nil {
+		return d.Counters(), nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	type result struct {
+		all map[string]uint64
+		err error
+	}
+	done := make(chan result, 1)
+	go func() { // nobody waits for it: a read that the driver blocks can't be interrupted
+		all, err := p.Counters(ctx)
+		done <- result{all, err}
+	}()
+	select {
+	case r := <-done:
+		return r.all, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// countersShare is the part of a step's limit that reading counters may take: the peer waits
+// meanwhile, for one step.
+const countersShare = 4
+
+// count reads the counters of retries and arrivals; nil if the port has none.
+func (p *Port) count(ctx context.Context, d *verbs.Device, step time.Duration) (map[string]uint64, error) {
+	all, err := p.counters(ctx, d, step/countersShare)
 	var out map[string]uint64
 	for _, name := range slices.Concat(retryCounters(), arrivalCounters()) {
 		if n, ok := all[name]; ok {
@@ -151,6 +190,9 @@ type prepared struct {
 func prepare(ctx context.Context, port Port, cfg Config) *prepared {
 	p := &prepared{port: port, number: max(port.Number, 1)}
 	p.own = Endpoint{Host: cfg.Host, Port: port.Name, PKey: port.PKey, Software: port.Software}
+	if p.own.Timeout = cfg.Timeout; cfg.Timeout == verbs.TimeoutInfinite {
+		p.own.Timeout = 0
+	}
 	if p.own.PKey == 0 {
 		p.own.PKey = ib.PKeyDefault
 	}
@@ -209,7 +251,7 @@ func (p *prepared) open(ctx context.Context, cfg Config) *Failure {
 	if cfg.MTU != 0 {
 		p.own.MTU = min(cfg.MTU, attr.ActiveMTU)
 	}
-	p.before, _ = p.port.count(ctx, d) // without them the attempt says that retries are unknown
+	p.before, _ = p.port.count(ctx, d, cfg.StepTimeout) // without them the attempt says that retries are unknown
 	return nil
 }
 
@@ -242,13 +284,13 @@ func (p *prepared) resolve(ctx context.Context, _ Config) *Failure {
 	f := failed(CodeNoGID, "choose a GID of", p.port.Name, noGIDError(entries, p.port.GIDIndex))
 	f.Remedies = []string{
 		"assign an IP address to the port's network device, and set it up: ip addr add ADDRESS/PREFIX dev NETDEV",
-		"rdmactl show DEVICE lists the GID table; a container sees only entries of network devices in its own " +
-			"network namespace",
+		"rdmactl show DEVICE lists the GID table; " +
+			"a container sees only entries of network devices in its own network namespace",
 	}
 	return f
 }
 
-// noGIDError says why no entry of a table can be used.
+// noGIDError returns the reason why no entry of a table can be used.
 func noGIDError(entries []verbs.GIDEntry, pin *int) error {
 	switch {
 	case len(entries) == 0:

@@ -1,6 +1,9 @@
 package connect
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // pair is a pair of ports to try.
 type pair struct {
@@ -21,7 +24,7 @@ func pairRails(own []Port, peer []PortFacts) (pairs []pair, skipped []string) {
 			}
 		}
 		if partner == "" {
-			skipped = append(skipped, fmt.Sprintf("%s: the peer offers no port %s", port.Name, ofRail(port.Rail)))
+			skipped = append(skipped, port.Name+": "+withoutPartner(port, peer))
 			continue
 		}
 		used[partner] = true
@@ -48,4 +51,32 @@ func ofRail(rail *int) string {
 		return "without a rail"
 	}
 	return fmt.Sprintf("of rail %d", *rail)
+}
+
+// withoutPartner returns why the peer has no port for one of this end: with its own reason, if it
+// has a port of the same rail and doesn't offer it.
+func withoutPartner(port Port, peer []PortFacts) string {
+	for _, other := range peer {
+		if !other.Offered && other.Rail != nil && sameRail(port.Rail, other.Rail) && other.Reason != "" {
+			return fmt.Sprintf("the peer doesn't offer its port %s %s: %s", other.Name, ofRail(port.Rail), other.Reason)
+		}
+	}
+	return "the peer offers no port " + ofRail(port.Rail)
+}
+
+// offerOne returns the ports of a node whose listener has only one port to try.
+func offerOne(facts []PortFacts, port Port) []PortFacts {
+	out, known := slices.Clone(facts), false
+	for i := range out {
+		switch f := &out[i]; {
+		case f.Name == port.Name:
+			f.Offered, known = true, true
+		case f.Offered:
+			f.Offered, f.Reason = false, "the listener offers only "+port.Name
+		}
+	}
+	if !known {
+		out = append(out, PortFacts{Name: port.Name, Rail: port.Rail, Offered: true})
+	}
+	return out
 }

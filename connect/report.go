@@ -56,12 +56,12 @@ type Report struct {
 	Skipped []string `json:"skipped,omitempty"`
 	// TCP is the measurement over TCP, if both ends allow it.
 	TCP *TCPResult `json:"tcp,omitempty"`
-	// Lost is why a listener's run ended before the client said so, after attempts that succeeded:
-	// more may have been left to try.
+	// Lost is why a listener's run ended before the client said so, after attempts that succeeded,
+	// if more may have been left to try: other ports, or the measurement over TCP.
 	Lost *Failure `json:"lost,omitempty"`
 }
 
-// Node is what is known about one end: facts that matter for whoever reads a saved report.
+// Node is what is known about one end: facts that matter for the reader of a saved report.
 type Node struct {
 	Host     string `json:"host"`               // name of the machine
 	Software string `json:"software,omitempty"` // version of rdmakit
@@ -234,8 +234,9 @@ const (
 	CodeInterrupted    Code = "interrupted"      // a time limit or a signal of this end
 )
 
-// Err returns the failure of the first failed attempt, or nil; if all succeeded, that of a run that
-// ended early. The text includes how many failed if there were several attempts.
+// Err returns the failure of the first failed attempt, or nil; if all succeeded, that of the
+// measurement over TCP, or that of a run that ended early. The text includes how many failed if
+// there were several attempts.
 func (r *Report) Err() error {
 	var first *Failure
 	failed := 0
@@ -250,6 +251,8 @@ func (r *Report) Err() error {
 	switch {
 	case first == nil && len(r.Attempts) == 0:
 		return ErrNothing
+	case first == nil && r.TCP != nil && r.TCP.Failure != nil:
+		return r.TCP.Failure
 	case first == nil && r.Lost != nil:
 		return r.Lost
 	case first == nil:

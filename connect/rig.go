@@ -138,9 +138,10 @@ func (r *rig) connect(peer *Endpoint, own, remote GIDChoice, mtu ib.MTU, timeout
 }
 
 // patience returns how long no completion may come before an attempt counts as stalled: longer than
-// all repetitions of one request, at both ends.
+// all repetitions of one request, at both ends. Without a timeout a request is never repeated.
 func patience(timeout uint8, step time.Duration) time.Duration {
-	if timeout == verbs.TimeoutInfinite || timeout > 31 {
+	if timeout == 0 || timeout > maxTimeout { // verbs.TimeoutInfinite
+
 		return step
 	}
 	const ends = 2

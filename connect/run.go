@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rdmakit/rdmakit/bench"
@@ -21,7 +20,9 @@ import (
 // DefaultPort is the default TCP port of the exchange.
 const DefaultPort = 18516
 
-// Config configures a run. Zero values select the defaults.
+// Config configures a run. Zero values select the defaults. Now and Progress are called in the
+// goroutine that calls [Local], [Dial] or [Serve]. Local runs two ends in two goroutines: Route and
+// the functions of the ports must support concurrent calls.
 type Config struct {
 	Node Node   // this end, for the report and the peer
 	Host string // name of this end in results and errors; "" is Node.Host
@@ -50,6 +51,7 @@ type Config struct {
 type faults struct {
 	noReceives bool
 	corrupt    func([]byte)
+	corruptTCP func([]byte)
 	mute       bool // pings aren't answered
 	wrongKey   bool // the peer gets a wrong key of the memory
 }
@@ -82,8 +84,12 @@ func (c Config) Validate() error {
 	case c.StepTimeout < 0:
 		return fmt.Errorf("the limit of a step is negative: %v", c.StepTimeout)
 	}
-	if _, err := encode(c.introduction()); err != nil {
+	m := c.introduction()
+	if _, err := encode(m); err != nil {
 		return fmt.Errorf("facts about the node with %d ports: %w", len(c.Node.Ports), err)
+	}
+	if err := m.Hello.check(); err != nil {
+		return fmt.Errorf("facts about the node: %w", err)
 	}
 	p := Proposal{Pings: c.Pings, Writes: c.Writes, MTU: c.MTU}
 	return p.check()
@@ -134,37 +140,29 @@ func Local(ctx context.Context, a, b Port, cfg Config) (Report, error) {
 		r.Attempts = []Attempt{{Failure: exchangeFailure(err, "127.0.0.1")}}
 		return r, nil
 	}
-	if deviceOf(a.Name) == deviceOf(b.Name) {
+	if a.device() == b.device() {
 		a, b = shared(a, b)
 	}
-	r.Attempts, r.TCP = both(ctx, left, right, a, b, cfg)
+	both(ctx, left, right, a, b, cfg, &r)
+	r.Peer = nil // it is this end
 	return r, nil
 }
 
-// deviceOf returns the device of a port's name: the part before ":NUMBER", which engines don't
-// have.
-func deviceOf(name string) string {
-	if device, _, ok := strings.Cut(name, ":"); ok && !strings.Contains(name, "@") {
-		return device
-	}
-	return name
-}
-
-// both runs both ends of an attempt over a pair of connections.
-func both(ctx context.Context, left, right net.Conn, a, b Port, cfg Config) ([]Attempt, *TCPResult) {
+// both runs both ends of an attempt over a pair of connections. The report is that of the client.
+func both(ctx context.Context, left, right net.Conn, a, b Port, cfg Config, r *Report) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		p := prepare(ctx, b, cfg)
-		e := &end{cfg: cfg, ports: []Port{b}, first: p, report: &Report{}}
+		quiet := cfg // the other end says what happens
+		quiet.Progress = func(string, ...any) {}
+		p := prepare(ctx, b, quiet)
+		e := &end{cfg: quiet, ports: []Port{b}, first: p, report: &Report{}}
 		defer e.close()
 		_ = e.serve(ctx, right) // both ends report the same
 	}()
-	r := Report{}
-	e := &end{cfg: cfg, ports: []Port{a}, first: prepare(ctx, a, cfg), report: &r}
-	_ = e.dial(ctx, left, false) // the failure is in the report
+	e := &end{cfg: cfg, ports: []Port{a}, first: prepare(ctx, a, cfg), report: r}
+	_ = e.dial(ctx, left) // the failure is in the report
 	<-done
-	return r.Attempts, r.TCP
 }
 
 // loopback returns both ends of a TCP connection of this machine.
@@ -206,7 +204,7 @@ func Dial(ctx context.Context, host string, tcpPort int, ports []Port, all bool,
 		e.close()
 		return *r, nil
 	}
-	_ = e.dial(ctx, conn, all) // the failure is in the report
+	_ = e.dial(ctx, conn) // the failure is in the report
 	return *r, nil
 }
 
@@ -217,7 +215,7 @@ func newEnd(ctx context.Context, ports []Port, all bool, cfg Config) (*end, erro
 	}
 	cfg = cfg.withDefaults()
 	r := cfg.newReport()
-	e := &end{cfg: cfg, ports: ports, report: &r}
+	e := &end{cfg: cfg, ports: ports, all: all, report: &r}
 	switch {
 	case all:
 	case len(ports) == 0:
@@ -248,10 +246,15 @@ func causeOf(ctx context.Context, err error) error {
 }
 
 // Serve waits for one client on l and tries the ports that it proposes: with all, any of ports,
-// otherwise the first. A connection of another program is noted and ignored. The caller closes l,
-// which serves one run after another. The error is that of the configuration, [ErrNothing] for no
-// port, that of l, or the cause of ctx; failures of the connection are in the report.
+// otherwise the first, and the client learns that no other is offered. A connection of another
+// program is noted and ignored. The caller closes l, which serves one run after another. The error
+// is that of the configuration, [ErrNothing] for no port, that of l, or the cause of ctx; failures
+// of the connection are in the report.
 func Serve(ctx context.Context, l *bench.Listener, ports []Port, all bool, cfg Config) (Report, error) {
+	if !all && len(ports) > 0 {
+		ports = ports[:1]
+		cfg.Node.Ports = offerOne(cfg.Node.Ports, ports[0])
+	}
 	e, err := newEnd(ctx, ports, all, cfg)
 	if err != nil {
 		return Report{}, fmt.Errorf("wait for a client: %w", err)

@@ -127,9 +127,10 @@ func TestBothCloses(t *testing.T) {
 		p.close = func(d *verbs.Device) error { open.Add(-1); return d.Close() }
 		return p
 	}
-	attempts, _ := both(ctx, left, right, counted("roce@127.0.61.60"), counted("roce@127.0.61.61"), quick("node1"))
-	if len(attempts) != 1 || attempts[0].Failure == nil || open.Load() != 0 {
-		t.Errorf("both = %+v, %d devices still open", attempts, open.Load())
+	var r Report
+	both(ctx, left, right, counted("roce@127.0.61.60"), counted("roce@127.0.61.61"), quick("node1").withDefaults(), &r)
+	if len(r.Attempts) != 1 || r.Attempts[0].Failure == nil || open.Load() != 0 {
+		t.Errorf("both = %+v, %d devices still open", r.Attempts, open.Load())
 	}
 }
 

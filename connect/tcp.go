@@ -3,6 +3,7 @@ package connect
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,10 +12,38 @@ import (
 	"github.com/rdmakit/rdmakit/bench"
 )
 
+// errNoFigures is the error of a peer that reports success without what it has measured.
+var errNoFigures = errors.New("the peer reports success without its figures")
+
 // overTCP measures over the connection of the exchange: pings, then writes in both directions, as
 // an attempt does. The listener calls it when the client's message has arrived. The error ends the
-// session.
+// session; it is the result's failure.
 func (e *end) overTCP(ctx context.Context) error {
+	result := &TCPResult{
+		Scale: ScaleTCP, Local: e.s.conn.LocalAddr().String(), Remote: e.s.conn.RemoteAddr().String(),
+	}
+	e.report.TCP = result
+	err := e.measureTCP(ctx, result)
+	if err != nil {
+		result.Failure = tcpFailure(causeOf(ctx, ended(err)), result.Remote)
+		result.Failure.End = e.cfg.Host
+	}
+	return err
+}
+
+// tcpFailure explains an error of the measurement.
+func tcpFailure(err error, peer string) *Failure {
+	f := exchangeFailure(err, peer)
+	f.Stage, f.Operation, f.Object = StageData, "measure over TCP with", peer
+	_, wrong := errors.AsType[*dataError](err)
+	_, found := errors.AsType[*foundByPeerError](err)
+	if wrong || found {
+		f.Code = CodeData
+	}
+	return f
+}
+
+func (e *end) measureTCP(ctx context.Context, result *TCPResult) error {
 	if err := e.s.send(Message{Kind: KindTCP}); err != nil {
 		return err
 	}
@@ -27,24 +56,18 @@ func (e *end) overTCP(ctx context.Context) error {
 	e.cfg.Progress("measuring over TCP")
 	t := &tcpFlow{
 		ended: func() error { return context.Cause(ctx) },
-		s:     e.s, buf: make([]byte, WriteSize), limit: e.cfg.StepTimeout,
+		s:     e.s, buf: make([]byte, WriteSize), limit: e.cfg.StepTimeout, corrupt: e.cfg.plant.corruptTCP,
 	}
-	result := &TCPResult{
-		Scale: ScaleTCP, Local: e.s.conn.LocalAddr().String(), Remote: e.s.conn.RemoteAddr().String(),
-	}
-	e.report.TCP = result
 	stop := context.AfterFunc(ctx, func() { _ = e.s.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	err := t.agree(e.s.client, &prop)
 	if err == nil {
 		err = t.run(e.s.client, prop, result)
 	}
-	if err != nil {
-		result.Failure = exchangeFailure(causeOf(ctx, ended(err)), result.Remote)
-		result.Failure.Stage, result.Failure.Operation = StageData, "measure over TCP with"
-		return err
+	if err == nil {
+		err = e.s.conn.SetDeadline(time.Time{})
 	}
-	if err := e.s.conn.SetDeadline(time.Time{}); err != nil {
+	if err != nil {
 		return err
 	}
 	e.s.resume <- struct{}{}
@@ -59,17 +82,22 @@ func (e *end) share(ctx context.Context, r *TCPResult) error {
 			own.Write = &r.Writes[i]
 		}
 	}
-	peer, _, err := e.s.barrier(ctx, e.cfg.StepTimeout, own, nil)
-	if err != nil {
+	peer, f, err := e.s.barrier(ctx, e.cfg.StepTimeout, own, nil)
+	switch {
+	case err != nil:
 		return err
+	case f != nil:
+		return f
+	case peer.Write == nil, r.Ping == nil && peer.Ping == nil:
+		return errNoFigures
 	}
 	if r.Ping == nil {
 		r.Ping = peer.Ping
 	}
 	slices.SortStableFunc(r.Writes, func(a, b WriteResult) int { return -cmp.Compare(a.Direction, b.Direction) })
 	for i := range r.Writes {
-		if w := peer.Write; w != nil && r.Writes[i].Direction == FromPeer {
-			r.Writes[i].Gbps = w.Gbps
+		if r.Writes[i].Direction == FromPeer {
+			r.Writes[i].Gbps = peer.Write.Gbps
 		}
 	}
 	return nil
@@ -81,6 +109,8 @@ type tcpFlow struct {
 	s     *session
 	buf   []byte // of WriteSize
 	limit time.Duration
+
+	corrupt func([]byte) // planted by tests
 }
 
 // read and write transfer a whole message within the limit.
@@ -189,6 +219,9 @@ func (t *tcpFlow) writes(writing, client bool, n int) (WriteResult, error) {
 		seed := seedOf(client == writing, round)
 		if writing {
 			fill(t.buf, seed)
+			if t.corrupt != nil {
+				t.corrupt(t.buf)
+			}
 			began := time.Now()
 			if err := t.write(t.buf); err != nil {
 				return w, err
@@ -215,7 +248,11 @@ func (t *tcpFlow) expect(sort byte, round int) error {
 	if err := t.read(m[:]); err != nil {
 		return err
 	}
-	return m.check(sort, uint64(round))
+	err := m.check(sort, uint64(round))
+	if err != nil && sort == sortCorrect && m.check(sortWrong, uint64(round)) == nil {
+		err = &foundByPeerError{"the peer found wrong data"}
+	}
+	return err
 }
 
 // accept receives a message and compares it.
@@ -228,9 +265,11 @@ func (t *tcpFlow) accept(seed uint64, round int) error {
 	if err := t.write(m[:]); err != nil {
 		return err
 	}
-	if err := compare(t.buf, seed); err != nil {
-		return err
+	different := compare(t.buf, seed)
+	answer := byte(sortCorrect)
+	if different != nil {
+		answer = sortWrong
 	}
-	put(m[:], sortCorrect, uint64(round))
-	return t.write(m[:])
+	put(m[:], answer, uint64(round))
+	return cmp.Or(different, t.write(m[:]))
 }

@@ -290,6 +290,11 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 		return cli.UsageError(cmd, cli.WithHints(err, settingHints(app.Config)...))
 	}
 	ctx := cmd.Context()
+	if cfg.GPU != nil { // before a device is open: C may read the environment from then on
+		if err := os.Setenv(bench.ScatterVariable, bench.ScatterOff); err != nil {
+			return err
+		}
+	}
 	device, why, err := cli.OpenVerbs(ctx, app.Config.Device)
 	if err != nil {
 		return err

@@ -1,15 +1,34 @@
 package bench
 
 import (
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/clitest"
 	"github.com/rdmakit/rdmakit/internal/cli/config"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
+
+// TestScatter sets the variable of the environment that memory of a GPU needs, before a device is
+// open, and only for such memory.
+func TestScatter(t *testing.T) {
+	for flag, want := range map[string]string{"--use-cuda=0": "0", "--use-rocm=1": "0", "--qps=1": "1"} {
+		t.Setenv(bench.ScatterVariable, "1")
+		app := clitest.NewApp(Commands())
+		code := app.Run(t.Context(), []string{"bench", "write-bw", "-d", "nosuch0", flag})
+		if code != cli.ExitNotFound {
+			t.Errorf("bench %s: exit code %d, want %d", flag, code, cli.ExitNotFound)
+		}
+		if got := os.Getenv(bench.ScatterVariable); got != want {
+			t.Errorf("bench %s: %s=%q, want %q", flag, bench.ScatterVariable, got, want)
+		}
+	}
+}
 
 // TestSteer takes the settings from the variables up to the configuration of a test; that of a test
 // up to its queue pairs is tried in package bench.

@@ -95,26 +95,26 @@ Exit codes:
 func (c *connectFlags) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVarP(&c.listen, "listen", "l", false, "wait for rdmactl connect of another node")
-	f.BoolVarP(&c.all, "all", "a", false, "try all compute ports, each with that of the same rail; with --listen, "+
-		"offer them")
+	f.BoolVarP(&c.all, "all", "a", false,
+		"try all compute ports, each with that of the same rail; with --listen, offer them")
 	cli.AddSetting(cmd, f, "device", "d")
-	f.Lookup("device").Usage = "`NAME` of this end's device for a connection with PEER: mlx5_0, or roce@ADDRESS or " +
-		"roce@NETDEV for RoCE v2 in user space (default: the first one that can be opened)"
+	f.Lookup("device").Usage = "`NAME` of this end's device for a connection with PEER: mlx5_0, " +
+		"or roce@ADDRESS or roce@NETDEV for RoCE v2 in user space (default: the first one that can be opened)"
 	f.IntVarP(&c.tcpPort, "tcp-port", "p", connect.DefaultPort, "TCP `PORT` of the exchange, the same at both ends")
 	cli.AddSettingAs(cmd, f, "port", "ib-port", "i")
 	f.Lookup("ib-port").Usage = "`PORT` of the device (default 1)"
-	f.IntVarP(&c.gidIndex, "gid-index", "x", 0, "use only this `INDEX` of the GID table (default: the best that "+
-		"both ends have)")
+	f.IntVarP(&c.gidIndex, "gid-index", "x", 0,
+		"use only this `INDEX` of the GID table (default: the best that both ends have)")
 	cli.AddSetting(cmd, f, "mtu", "m")
 	f.Lookup("mtu").Usage = "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default the smaller one of the ports)"
 	cli.AddSetting(cmd, f, "qp-timeout", "u")
 	f.Lookup("qp-timeout").Usage = "acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31; 0 for no limit"
 	f.IntVarP(&c.config.Pings, "pings", "n", 1000, "`NUMBER` of messages of 64 bytes")
 	f.IntVarP(&c.config.Writes, "writes", "w", 10, "`NUMBER` of writes of 8 MiB in each direction")
-	f.BoolVar(&c.config.AllowTCP, "allow-tcp", false, "end with the same measurement over TCP, also if RDMA fails; "+
-		"both ends need it")
-	f.StringVar(&c.save, "save", "", "write the report with facts about both nodes to `FILE` (--save=FILE; without "+
-		"a name to connect-HOST-TIME.json)")
+	f.BoolVar(&c.config.AllowTCP, "allow-tcp", false,
+		"end with the same measurement over TCP, also if RDMA fails; both ends need it")
+	f.StringVar(&c.save, "save", "", "write the report with facts about both nodes to `FILE` "+
+		"(--save=FILE; without a name to connect-HOST-TIME.json)")
 	f.Lookup("save").NoOptDefVal = saveDefault
 	f.StringVar(&c.wait, "wait", "hybrid", "`HOW` to wait for completions: hybrid, event, busy")
 	cli.CompleteWords(cmd, "wait", []string{"hybrid", "event", "busy"})
@@ -217,8 +217,8 @@ func (c *connectFlags) run(ctx context.Context, n *node, args []string) (connect
 		return c.local(ctx, n, args)
 	case len(args) > 1:
 		err := cli.Exitf(cli.ExitNotFound, "open device %s: no such RDMA device", args[0])
-		return connect.Report{}, cli.WithHints(err, "a connection with PEER has one argument; -d selects this "+
-			"end's device")
+		return connect.Report{}, cli.WithHints(err,
+			"a connection with PEER has one argument; -d selects this end's device")
 	}
 	port, err := n.onePort(ctx, n.device)
 	if err != nil {

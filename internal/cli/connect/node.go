@@ -19,6 +19,7 @@ import (
 	"github.com/rdmakit/rdmakit/launch"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
+	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
 
 // node is this machine.
@@ -171,6 +172,9 @@ func (n *node) port(device string, number int) connect.Port {
 	}
 	if p.Software {
 		p.Name = device
+		if addr, err := roce.Address(device); err == nil { // otherwise it can't be opened
+			p.Device = roce.Prefix + addr.String()
+		}
 		return p
 	}
 	p.Counters = func(ctx context.Context) (map[string]uint64, error) { return n.counters(ctx, device, number) }

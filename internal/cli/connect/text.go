@@ -189,9 +189,8 @@ func figures(ping *bench.LatencyPoint, writes []connect.WriteResult) output.Tabl
 	columns = append(columns, cli.Figures([]string{"count", "p50 us", "p99", "p99.9", "Gbit/s"})...)
 	t := output.Table{Columns: append(columns, output.Column{Name: "data"})}
 	if p := ping; p != nil {
-		t.Rows = append(t.Rows, cli.Cells("64 B ping", "both "+
-			"ways", strconv.FormatUint(p.Iterations, 10), cli.Figure(p.P50),
-			cli.Figure(p.P99), cli.Figure(p.P999), "", "correct"))
+		t.Rows = append(t.Rows, cli.Cells("64 B ping", "both ways", strconv.FormatUint(p.Iterations, 10),
+			cli.Figure(p.P50), cli.Figure(p.P99), cli.Figure(p.P999), "", "correct"))
 	}
 	for _, w := range writes {
 		data := "correct"

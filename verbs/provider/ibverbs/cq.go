@@ -67,7 +67,8 @@ func (d *openDevice) newCQ(cfg provider.CQConfig) (*completionQueue, error) {
 		}
 		q.channel, q.own = own, true
 	}
-	if err := q.create(cmp.Or(cfg.Depth, defaultDepth), cfg.Vector); err != nil {
+	byDefault := min(defaultDepth, max(1, int(d.attr.MaxCQE)))
+	if err := q.create(cmp.Or(cfg.Depth, byDefault), cfg.Vector); err != nil {
 		q.arena.free()
 		q.closeOwnChannel()
 		return nil, err

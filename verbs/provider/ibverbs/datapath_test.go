@@ -453,6 +453,27 @@ func TestRejectedRequests(t *testing.T) {
 	if n, err := rc.PostSend(make([]provider.SendRequest, 3)); n != 3 || !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("PostSend to a driver that has taken all = %d, %v, want 3 and EPIPE", n, err)
 	}
+	srq, err := s.pd.CreateSRQ(provider.SRQConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A device without the function takes none, and none occupies an entry.
+	for _, errno := range []syscall.Errno{syscall.EOPNOTSUPP, syscall.ENOSYS, 255} {
+		s.fail(t, failPost, errno)
+		for range 2 * uc.Capacity().MaxSendWR {
+			a, err1 := uc.PostSend(make([]provider.SendRequest, 3))
+			b, err2 := uc.PostReceive(make([]provider.ReceiveRequest, 3))
+			c, err3 := srq.PostReceive(make([]provider.ReceiveRequest, 3))
+			for _, err := range []error{err1, err2, err3} {
+				if e, ok := errors.AsType[*Error](err); !ok || errno != 255 && !errors.Is(e, errno) || a+b+c != 0 {
+					t.Fatalf("posted %d, %d, %d: %v, want none and errno %d", a, b, c, err, errno)
+				}
+			}
+		}
+	}
+	if err := srq.Close(); err != nil {
+		t.Error(err)
+	}
 	s.fail(t, failPost, 0)
 	s.fail(t, failPoll, 2)
 	if n, err := s.cq.Poll(make([]provider.WorkCompletion, 1)); n != 0 || err == nil {

@@ -4,6 +4,7 @@ package ibverbs
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"slices"
@@ -384,6 +385,63 @@ func TestConcurrentClose(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	}
+}
+
+// TestEventWhileCreating reads events of queue pairs while they are created: one that an event can
+// be about has its number. The race detector sees one that gets it too late.
+func TestEventWhileCreating(t *testing.T) {
+	s := openStandIn(t, "good0")
+	var wg sync.WaitGroup
+	done := make(chan struct{})
+	wg.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			var addr uintptr
+			s.mu.Lock()
+			for a, o := range s.objects {
+				if _, ok := o.(*queuePair); ok {
+					addr = a
+				}
+			}
+			s.mu.Unlock()
+			c := &cAsyncEvent{EventType: uint32(provider.EventQPLastRequest)}
+			binary.NativeEndian.PutUint64(c.Element[:], uint64(addr))
+			if event, ok := s.event(c); ok && event.QPN == 0 {
+				t.Error("an event of a queue pair without its number")
+				return
+			}
+		}
+	})
+	for range 200 {
+		qp, err := s.pd.newQP(provider.QPConfig{SendCQ: s.cq, RecvCQ: s.cq})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := qp.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(done)
+	wg.Wait()
+}
+
+// TestDefaultDepth creates a completion queue on a device whose largest one is below the default.
+func TestDefaultDepth(t *testing.T) {
+	s := openStandIn(t, "good0")
+	for most, want := range map[int32]int{100: 100, 1 << 20: defaultDepth} {
+		s.attr.MaxCQE = most
+		q := s.newQueue(t, provider.CQConfig{})
+		if got := q.Depth(); got != want {
+			t.Errorf("depth %d on a device with at most %d, want %d", got, most, want)
+		}
+		if err := q.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

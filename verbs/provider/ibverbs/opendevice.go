@@ -71,7 +71,8 @@ func (d *openDevice) release(objects ...*object) {
 }
 
 // create makes the C object o with the function call, which returns its address or 0, and an errno.
-// On success the object uses its parents until destroy.
+// On success the object uses its parents until destroy. Events may be about self before create
+// returns: call must set all that they read.
 func (d *openDevice) create(
 	op string, o *object, self any, pinned uint64, parents []*object, call func() (uintptr, int),
 ) error {

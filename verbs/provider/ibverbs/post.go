@@ -139,10 +139,7 @@ func (qp *queuePair) postSends(count int) (int, error) {
 		s.bound(count)
 		return count, nil
 	}
-	taken := indexOf(s.wrs, s.bad[0])
-	if taken < 0 || taken > count { // the driver has taken them, but couldn't tell the device
-		taken = count
-	}
+	taken := takenOf(s.wrs, s.bad[0], count, errno)
 	s.post(taken - count)
 	s.bound(taken)
 	return taken, qp.d.postError("post send", errno)

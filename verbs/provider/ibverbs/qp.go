@@ -55,14 +55,16 @@ func (pd *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
 		return nil, fmt.Errorf("%s on %s: %w", opCreateQP, pd.d.name, err)
 	}
 	err = pd.d.create(opCreateQP, &qp.object, qp, 0, qp.parents(), func() (uintptr, int) {
-		return callWith(pd.d.calls.createQP, pd.addr, &attr, 0)
+		addr, errno := callWith(pd.d.calls.createQP, pd.addr, &attr, 0)
+		if addr != 0 { // now, because an event may be about the queue pair before create returns
+			qp.qpn = ib.QPN(peek[cQP](addr).QPNum)
+			qp.what = fmt.Sprintf("qp %v", qp.qpn)
+		}
+		return addr, errno
 	})
 	if err != nil {
 		return nil, err
 	}
-	c := peek[cQP](qp.addr)
-	qp.qpn = ib.QPN(c.QPNum)
-	qp.what = fmt.Sprintf("qp %v", qp.qpn)
 	qp.capacity = granted(attr.Cap, qp.srq != nil)
 	if err := qp.prepare(); err != nil {
 		qp.closed.Store(true)

@@ -48,10 +48,7 @@ func (r *receives) post(f dl.Func, addr uintptr, count int) (taken, errno int) {
 	if errno == 0 {
 		return count, 0
 	}
-	if taken = indexOf(r.wrs, r.bad[0]); taken < 0 || taken > count {
-		taken = count
-	}
-	return taken, errno
+	return takenOf(r.wrs, r.bad[0], count, errno), errno
 }
 
 // receiver is the receive queue of a queue pair.

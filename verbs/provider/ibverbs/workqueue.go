@@ -185,3 +185,16 @@ func (d *openDevice) postError(op string, errno int) error {
 	}
 	return d.failed(op, errno, 0)
 }
+
+// takenOf returns how many of the first count requests a driver has taken that returned an errno
+// and bad, the address of the first one that it didn't take; 0 if it names none.
+func takenOf[T any](wrs []T, bad uintptr, count, errno int) int {
+	if n := indexOf(wrs, bad); n >= 0 && n <= count {
+		return n
+	}
+	switch errno {
+	case int(syscall.EOPNOTSUPP), int(syscall.ENOSYS), unknownErrno:
+		return 0 // the device has no such function: that of libibverbs returns EOPNOTSUPP and names none
+	}
+	return count // the driver has put them into the queue, but couldn't tell the device
+}

@@ -37,15 +37,7 @@ func (Provider) Name() string { return "roce" }
 // The error is a [PortTakenError] if UDP port 4791 is in use, and a [CardError] if the network
 // device belongs to a RoCE card; both have hints.
 func (p Provider) Open(_ context.Context, name string) (provider.Device, error) {
-	where, ok := strings.CutPrefix(name, Prefix)
-	if !ok {
-		return nil, &provider.NameError{Name: name, Form: Prefix + "ADDRESS or " + Prefix + "NETDEV"}
-	}
-	list, err := netdevs()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	addr, netdev, err := locate(list, where)
+	addr, netdev, err := find(name)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +61,26 @@ func (p Provider) Open(_ context.Context, name string) (provider.Device, error) 
 		Name: name, Conn: conn, Addr: addr, MTU: mtu,
 		OpenSender: func(port uint16) (PacketSender, error) { return conn.Sender(port) },
 	})
+}
+
+// Address returns the address of the engine that [Provider.Open] opens for a name: names with the
+// same address are those of one engine.
+func Address(name string) (netip.Addr, error) {
+	addr, _, err := find(name)
+	return addr, err
+}
+
+// find resolves the name of a device to its address and network device.
+func find(name string) (netip.Addr, *netdev, error) {
+	where, ok := strings.CutPrefix(name, Prefix)
+	if !ok {
+		return netip.Addr{}, nil, &provider.NameError{Name: name, Form: Prefix + "ADDRESS or " + Prefix + "NETDEV"}
+	}
+	list, err := netdevs()
+	if err != nil {
+		return netip.Addr{}, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return locate(list, where)
 }
 
 // Devices implements [provider.Provider]: one engine for each network device that is up and has an

@@ -282,9 +282,19 @@ int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *a)
 
 int ibv_destroy_srq(struct ibv_srq *srq) { return destroy(srq, SRQ); }
 
-/* A completion for each request; the last one is recorded. Datagrams use their address handle. The
- * first request fails with fails[FAIL_POST]; EPIPE names no request, as a driver does that has taken
- * them all and then lost the device. */
+/* The first request fails with fails[FAIL_POST]. EPIPE names no request, as a driver does that has
+ * taken them all and then lost the device; nor does the function of libibverbs for a device without
+ * such a function, which returns EOPNOTSUPP. 255 is -1 without errno. */
+static int post_failure(void *wr, void *bad)
+{
+	int e = fails[FAIL_POST];
+
+	if (e != EPIPE && e != EOPNOTSUPP && e != ENOSYS && e != 255)
+		*(void **)bad = wr;
+	return e == 255 ? -1 : e;
+}
+
+/* A completion for each request; the last one is recorded. Datagrams use their address handle. */
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct object *o = object_of(qp, QP);
@@ -292,11 +302,8 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	for (last_chain = 0; wr; wr = wr->next, last_chain++) {
 		struct ibv_wc wc = { .wr_id = wr->wr_id, .qp_num = qp->qp_num };
 
-		if (fails[FAIL_POST]) {
-			if (fails[FAIL_POST] != EPIPE)
-				*bad = wr;
-			return fails[FAIL_POST];
-		}
+		if (fails[FAIL_POST])
+			return post_failure(wr, bad);
 		if (qp->qp_type == IBV_QPT_UD)
 			object_of(wr->wr.ud.ah, AH);
 		last_wr = *wr;
@@ -320,10 +327,8 @@ static int receive(struct ibv_cq *cq, uint32_t qpn, struct ibv_recv_wr *wr, stru
 			.imm_data = htobe32(0x01020304),
 		};
 
-		if (fails[FAIL_POST]) {
-			*bad = wr;
-			return fails[FAIL_POST];
-		}
+		if (fails[FAIL_POST])
+			return post_failure(wr, bad);
 		complete(cq, wc);
 	}
 	return 0;
