@@ -67,6 +67,7 @@ type Session struct {
 	buf  []byte
 	// ahead holds the bytes that a Watcher has read.
 	ahead []byte
+	heard time.Time // see Heard
 }
 
 // NewSession begins an exchange. The caller closes conn.
@@ -75,6 +76,10 @@ func NewSession(conn Conn, cfg Config) *Session {
 	cfg.Version = cmp.Or(cfg.Version, VersionAnnounced)
 	return &Session{conn: conn, cfg: cfg}
 }
+
+// Heard returns when the peer's message of the last step was there. A server sends its own message
+// after that, so that a client which waits for it can't have gone on before.
+func (s *Session) Heard() time.Time { return s.heard }
 
 // Role returns the role of this end.
 func (s *Session) Role() Role { return s.cfg.Role }
@@ -134,10 +139,11 @@ func (s *Session) exchange(ctx context.Context, message []byte, n int, wait bool
 	read := func() error {
 		n := copy(got, s.ahead)
 		s.ahead = s.ahead[n:]
-		if n == len(got) {
-			return nil
+		var err error
+		if n < len(got) {
+			_, err = io.ReadFull(s.conn, got[n:])
 		}
-		_, err := io.ReadFull(s.conn, got[n:])
+		s.heard = time.Now()
 		return gone(err)
 	}
 	first, second := read, write
