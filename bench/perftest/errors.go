@@ -29,8 +29,8 @@ func (e *StepError) Hints() []string {
 	ended := errors.Is(e.Err, ErrClosed) || errors.Is(e.Err, ErrReset)
 	switch {
 	case e.Step == stepVersions && e.Peer == RoleServer && (foreign || ended):
-		return []string{"start the same test there, with rdmactl bench or a program of perftest, and use its TCP port " +
-			"(-p) at both ends"}
+		return []string{"start the same test there, with rdmactl bench or a program of perftest, and use its TCP " +
+			"port (-p) at both ends"}
 	case ended:
 		return []string{"see what the program at the other end printed"}
 	}

@@ -38,7 +38,8 @@ type node struct {
 // readNode scans this machine. What can't be read is absent: the devices say what is wrong.
 func readNode(ctx context.Context, app *cli.App, gid *int) (*node, error) {
 	n := &node{
-		app: app, root: os.DirFS("/"), device: app.Config.Device, number: app.Config.Port, gid: gid, loads: dl.Available,
+		app: app, root: os.DirFS("/"), device: app.Config.Device, number: app.Config.Port, gid: gid,
+		loads: dl.Available,
 	}
 	if local, err := sources.Local(); err == nil { // not on systems other than Linux
 		defer local.Close()
@@ -139,8 +140,8 @@ func (n *node) isDevice(name string) bool {
 func (n *node) devicesHints(name string) []string {
 	hints := []string{"no device of this machine has the name " + name + ": " + n.devicesHere()}
 	if !n.loads {
-		hints = append(hints, "rdmactl-static opens no devices of the kernel such as mlx5_0: rdmactl does, which needs "+
-			"Linux with glibc and libibverbs")
+		hints = append(hints, "rdmactl-static opens no devices of the kernel such as mlx5_0: rdmactl does, which "+
+			"needs Linux with glibc and libibverbs")
 	}
 	return hints
 }

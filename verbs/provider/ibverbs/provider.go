@@ -25,8 +25,8 @@ type Provider struct {
 func (Provider) Name() string { return "ibverbs" }
 
 // Devices implements [provider.Provider]. Without libibverbs the list is empty, with the error that
-// [Load] returns; a kernel without RDMA has no devices, which is no error. Capabilities are those of
-// the transport, as far as they are certain.
+// [Load] returns; a kernel without RDMA has no devices, which is no error. Capabilities are those
+// of the transport, as far as they are certain.
 func (p Provider) Devices(ctx context.Context) ([]provider.DeviceInfo, error) {
 	l, list, err := p.list(ctx)
 	if _, none := errors.AsType[*withoutRDMAError](err); none {

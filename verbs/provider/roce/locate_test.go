@@ -74,8 +74,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNoSuchPort queries a port that an engine doesn't have: it matches fs.ErrNotExist, as that of a
-// device of the kernel does.
+// TestNoSuchPort queries a port that an engine doesn't have: the error matches fs.ErrNotExist, as
+// that of a device of the kernel does.
 func TestNoSuchPort(t *testing.T) {
 	e := &Engine{name: "roce@192.0.2.1"}
 	for _, number := range []int{0, 2} {
