@@ -181,7 +181,7 @@ func TestConfigErrors(t *testing.T) {
 		{bench.Config{Duration: time.Second, Margin: time.Second}, "leaves nothing between margins"},
 		{bench.Config{GIDIndex: 3}, "GID index 3"},
 		{bench.Config{Size: 1 << 30, QueuePairs: 100}, "bytes of memory"},
-		{bench.Config{Port: 2}, "has only port 1"},
+		{bench.Config{Port: 2}, "has port 1 only"},
 	}
 	for _, tt := range tests {
 		if _, err := bench.Run(t.Context(), d, nil, tt.cfg); err == nil || !strings.Contains(err.Error(), tt.want) {

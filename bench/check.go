@@ -70,11 +70,22 @@ func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, loc
 	}
 	if cfg.QPType == verbs.QPTypeUD {
 		if given > int(mtu) && !cfg.AllSizes {
-			return cfg, port, 0, fmt.Errorf("size %d: a datagram holds at most %d bytes, the MTU", given, mtu)
+			return cfg, port, 0, &DatagramSizeError{Size: given, MTU: mtu}
 		}
 		cfg.fitDatagrams(int(mtu))
 	}
 	return cfg, port, mtu, nil
+}
+
+// DatagramSizeError is the error for a size that a message of a queue pair of type UD can't have.
+type DatagramSizeError struct {
+	Size int    // in bytes
+	MTU  ib.MTU // largest size
+}
+
+// Error implements error.
+func (e *DatagramSizeError) Error() string {
+	return fmt.Sprintf("size %d: a datagram holds at most %d bytes, the MTU", e.Size, e.MTU)
 }
 
 // PortStateError is the error for a port that is not active: it transfers nothing.

@@ -82,7 +82,7 @@ type Config struct {
 	// StepTimeout bounds each step of the exchange; 0 is 30 seconds.
 	StepTimeout time.Duration
 	// ReportGbps must equal the peer's --report_gbits: the peer prints the reported numbers as they
-	// are, without a unit in the report. The default unit is MB/s.
+	// are, without a unit in the report. The default unit is MiB/s, which perftest calls MB/s.
 	ReportGbps bool
 	// Version is the version of perftest's protocol to announce; 0 is perftest.VersionAnnounced.
 	// Below perftest.VersionStruct, the ends don't compare their parameters.
@@ -109,9 +109,11 @@ type Observer struct {
 // they exchange then have another form.
 const NoGID = -1
 
+// MaxSize is the largest size of a message in bytes.
+const MaxSize = 1 << 30
+
 // Limits, most of them perftest's.
 const (
-	maxSize       = 1 << 30
 	maxIterations = 100_000_000
 	minIterations = 5
 	maxQueuePairs = 1024
@@ -146,7 +148,7 @@ func (c Config) normalized() (Config, error) {
 		return c, fmt.Errorf("unknown %v", c.Test)
 	}
 	d := c.Test.Defaults()
-	pick("size", &c.Size, d.Size, 1, maxSize)
+	pick("size", &c.Size, d.Size, 1, MaxSize)
 	pick("iterations", &c.Iterations, d.Iterations, minIterations, maxIterations)
 	pick("queue pairs", &c.QueuePairs, d.QueuePairs, 1, maxQueuePairs)
 	pick("tx depth", &c.TxDepth, d.TxDepth, 1, maxDepth)

@@ -35,7 +35,7 @@ func TestQuantiles(t *testing.T) {
 // TestHugeReport gets reports whose values, or the products of these, JSON does not have: they must
 // not make the result unprintable.
 func TestHugeReport(t *testing.T) {
-	const size = maxSize
+	const size = MaxSize
 	inf, nan := math.Inf(1), math.NaN()
 	for _, tt := range []struct {
 		rate, peak, average float64

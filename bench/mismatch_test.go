@@ -191,7 +191,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{bench.Config{Size: -1}, "write_bw with roce@127.3.0.1: size -1"},
 		{bench.Config{GIDIndex: 7}, "GID index 7: port 1 has no such GID, but GID index 0"},
-		{bench.Config{Port: 2}, "has only port 1"},
+		{bench.Config{Port: 2}, "has port 1 only"},
 	}
 	for _, tt := range tests {
 		if err := bench.Check(t.Context(), d, tt.cfg); err == nil || !strings.Contains(err.Error(), tt.want) {

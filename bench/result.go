@@ -84,15 +84,15 @@ func endpoints(list []perftest.Destination) []Endpoint {
 	return out
 }
 
-// BandwidthPoint is the bandwidth at one size. Each rate is given in two units: Gb/s are 10^9 bits,
-// MB/s (as in perftest) 2^20 bytes per second.
+// BandwidthPoint is the bandwidth at one size. Each rate is given in two units: Gb/s are 10^9 bits
+// per second, MiB/s are 2^20 bytes per second. perftest calls the latter MB/s, hence the names.
 type BandwidthPoint struct {
 	Bytes       int     `json:"bytes"`       // of a message
 	Iterations  uint64  `json:"iterations"`  // total of all queue pairs
 	PeakGbps    float64 `json:"peakGbps"`    // 0 if not computed
 	AverageGbps float64 `json:"averageGbps"` // over the whole measurement
-	PeakMBps    float64 `json:"peakMBps"`    // PeakGbps in MB/s
-	AverageMBps float64 `json:"averageMBps"` // AverageGbps in MB/s
+	PeakMBps    float64 `json:"peakMBps"`    // PeakGbps in MiB/s (2^20 bytes per second)
+	AverageMBps float64 `json:"averageMBps"` // AverageGbps in MiB/s (2^20 bytes per second)
 	// MessageRate is in million messages per second.
 	MessageRate float64 `json:"messageRateMpps"`
 	// CPUUtil is how busy the CPUs of the machine were, as perftest computes it: the time in
@@ -134,7 +134,7 @@ func (p *BandwidthPoint) report(gbps bool) perftest.Report {
 // fromReport returns the result from a peer's report. The unit of the bandwidths is not part of the
 // report, so it is derived from the message rate.
 func fromReport(r perftest.Report) BandwidthPoint {
-	p := BandwidthPoint{Bytes: int(min(r.Size, maxSize)), Iterations: r.Iterations}
+	p := BandwidthPoint{Bytes: int(min(r.Size, MaxSize)), Iterations: r.Iterations}
 	if !sane(r.Rate) {
 		return p
 	}

@@ -218,7 +218,8 @@ func setSeconds(field *time.Duration, s string) error {
 	return err
 }
 
-// ParseSize parses a number of bytes, with an optional suffix K or M for 2^10 and 2^20.
+// ParseSize parses a number of bytes, with an optional suffix K or M for 2^10 and 2^20, up to
+// [bench.MaxSize].
 func ParseSize(s string) (int, error) {
 	factor, digits := 1, s
 	if rest, ok := strings.CutSuffix(s, "K"); ok {
@@ -227,12 +228,11 @@ func ParseSize(s string) (int, error) {
 		factor, digits = 1<<20, rest
 	}
 	n, err := strconv.ParseInt(digits, 0, 32)
-	const most = 1 << 31
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("size %q is not a number of bytes, KiB (K) or MiB (M)", s)
-	case err != nil || n < 1 || n > most/int64(factor)-1:
-		return 0, fmt.Errorf("size %q is not 1 to %d bytes", s, most-1)
+	case err != nil || n < 1 || n > bench.MaxSize/int64(factor):
+		return 0, fmt.Errorf("size %q is not 1 to %d bytes", s, bench.MaxSize)
 	}
 	return int(n) * factor, nil
 }

@@ -175,7 +175,7 @@ func TestMainChecksFirst(t *testing.T) {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	for args, want := range map[string]string{
 		"-x 7": "GID index 7: port 1 has no such GID, but GID index 0",
-		"-i 2": "has only port 1",
+		"-i 2": "has port 1 only",
 	} {
 		var out, errOut bytes.Buffer
 		code := Main(t.Context(), bench.SendBW, strings.Fields(args+" -d roce@127.0.3.1 -p "+port+" 127.0.0.1"),

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -67,6 +68,7 @@ type Session struct {
 	buf  []byte
 	// ahead holds the bytes that a Watcher has read.
 	ahead []byte
+	heard time.Time // see Heard
 }
 
 // NewSession begins an exchange. The caller closes conn.
@@ -76,21 +78,12 @@ func NewSession(conn Conn, cfg Config) *Session {
 	return &Session{conn: conn, cfg: cfg}
 }
 
+// Heard returns when the peer's message of the last step was there. A server sends its own message
+// after that, so that a client which waits for it can't have gone on before.
+func (s *Session) Heard() time.Time { return s.heard }
+
 // Role returns the role of this end.
 func (s *Session) Role() Role { return s.cfg.Role }
-
-// StepError is a step of the exchange that failed.
-type StepError struct {
-	Step string // such as "exchange versions"
-	Peer Role   // who didn't answer as expected
-	Err  error  // the cause
-}
-
-// Error implements error.
-func (e *StepError) Error() string { return fmt.Sprintf("%s with the %v: %v", e.Step, e.Peer, e.Err) }
-
-// Unwrap returns the cause.
-func (e *StepError) Unwrap() error { return e.Err }
 
 // step exchanges messages of equal length. With wait it is limited by ctx only. The result is valid
 // until the next step.
@@ -124,20 +117,24 @@ func (s *Session) exchange(ctx context.Context, message []byte, n int, wait bool
 		s.buf = make([]byte, max(n, keyGIDLen))
 	}
 	got = s.buf[:n]
+	arrived := 0
 	write := func() error {
 		if len(message) == 0 {
 			return nil
 		}
 		_, err := s.conn.Write(message)
-		return err
+		return gone(err)
 	}
 	read := func() error {
-		n := copy(got, s.ahead)
-		s.ahead = s.ahead[n:]
-		if n == len(got) {
-			return nil
+		arrived = copy(got, s.ahead)
+		s.ahead = s.ahead[arrived:]
+		var err error
+		if arrived < len(got) {
+			var n int
+			n, err = io.ReadFull(s.conn, got[arrived:])
+			arrived += n
 		}
-		_, err := io.ReadFull(s.conn, got[n:])
+		s.heard = time.Now()
 		return gone(err)
 	}
 	first, second := read, write
@@ -147,21 +144,13 @@ func (s *Session) exchange(ctx context.Context, message []byte, n int, wait bool
 	if err = first(); err == nil {
 		err = second()
 	}
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = &SilentError{Limit: s.cfg.StepTimeout, got: arrived}
 	}
 	return got, err
-}
-
-// ErrClosed is matched by the error of a connection that the peer has closed in order.
-var ErrClosed = errors.New("the peer closed the connection")
-
-// gone returns a readable error for a closed connection.
-func gone(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: %w", ErrClosed, io.ErrUnexpectedEOF)
-	}
-	return err
 }
 
 // Hello holds the parameters that both ends exchange first.
@@ -194,20 +183,19 @@ func (s *Session) Hello(ctx context.Context, own Hello) (Agreed, error) {
 			own.CycleBuffer, own.CacheLine, own.MTU)
 	}
 	const (
-		versions = "exchange versions"
-		cycle    = "exchange cycle buffer sizes"
-		cache    = "exchange cache line sizes"
-		mtu      = "exchange MTUs"
+		cycle = "exchange cycle buffer sizes"
+		cache = "exchange cache line sizes"
+		mtu   = "exchange MTUs"
 	)
-	got, err := s.step(ctx, versions, s.cfg.Version.Append(nil), false)
+	got, err := s.step(ctx, stepVersions, s.cfg.Version.Append(nil), false)
 	if err != nil {
 		return agreed, err
 	}
 	if _, err := agreed.Peer.Decode(got); err != nil {
-		return agreed, s.failed(versions, err)
+		return agreed, s.failed(stepVersions, fmt.Errorf("%w: it sent %q", ErrForeign, got))
 	}
 	if err := agreed.Peer.Check(); err != nil {
-		return agreed, s.failed(versions, err)
+		return agreed, s.failed(stepVersions, err)
 	}
 	if agreed.CycleBuffer, err = s.larger(ctx, cycle, own.CycleBuffer, maxCycleBuffer); err != nil {
 		return agreed, err

@@ -56,7 +56,7 @@ func TestHelloErrors(t *testing.T) {
 		{
 			"no perftest",
 			[]string{"SSH-2.0-OpenSSH_9"[:16]},
-			`exchange versions with the server: parse version "SSH-2.0-OpenSSH_"`,
+			`exchange versions with the server: it is neither rdmactl bench nor perftest: it sent "SSH-2.0-OpenSSH_"`,
 		},
 		{"closes", nil, "exchange versions with the server: the peer closed the connection"},
 		{
@@ -101,7 +101,11 @@ func TestHelloErrors(t *testing.T) {
 			}
 			var step *StepError
 			if !errors.As(err, &step) || step.Peer != RoleServer {
-				t.Errorf("Hello = %#v, want a StepError of the server", err)
+				t.Fatalf("Hello = %#v, want a StepError of the server", err)
+			}
+			hints := strings.Join(step.Hints(), "; ")
+			if want := hintsOfHello()[tt.name]; !strings.Contains(hints, want) || want == "" && hints != "" {
+				t.Errorf("hints on %v: %q, want %q", err, hints, want)
 			}
 		})
 	}
@@ -110,11 +114,52 @@ func TestHelloErrors(t *testing.T) {
 	}
 }
 
+// hintsOfHello are parts of the hints on errors of TestHelloErrors.
+func hintsOfHello() map[string]string {
+	return map[string]string{
+		"no perftest": "start the same test there", "closes": "start the same test there",
+		"closes later": "see what the program at the other end printed",
+	}
+}
+
+// TestReset has a peer that closes the connection while data is there that it hasn't read: TCP
+// resets the connection then.
+func TestReset(t *testing.T) {
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			_, _ = conn.Read(make([]byte, 1))
+			_ = conn.Close()
+		}
+	}()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = NewSession(conn, Config{Role: RoleClient}).Hello(t.Context(), ordinary())
+	const want = "exchange versions with the server: the peer reset the connection"
+	if err == nil || err.Error() != want || !errors.Is(err, ErrReset) || errors.Is(err, ErrClosed) {
+		t.Errorf("Hello = %v, want %q", err, want)
+	}
+}
+
 func TestSilentPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, _ := pair(t)
 		start := time.Now()
 		_, err := client.Hello(t.Context(), ordinary())
+		if want := "exchange versions with the server: it sent nothing for 30s"; err == nil || err.Error() != want {
+			t.Errorf("Hello = %v, want %q", err, want)
+		}
+		if step, ok := errors.AsType[*StepError](err); !ok || len(step.Hints()) != 1 {
+			t.Errorf("Hello = %v, want a hint", err)
+		}
 		if took := time.Since(start); !errors.Is(err, os.ErrDeadlineExceeded) || took != 30*time.Second {
 			t.Errorf("Hello = %v after %v, want a deadline after 30 s", err, took)
 		}

@@ -280,7 +280,7 @@ func TestBenchDeviceErrors(t *testing.T) {
 			[]string{"5000 bytes inline: create qp on rxe0", "use a smaller --inline"},
 		},
 		{
-			"datagram", rdmactl + " bench send-bw -d rxe0 -c UD -s 8K", 1,
+			"datagram", rdmactl + " bench send-bw -d rxe0 -c UD -s 8K", 2,
 			[]string{"size 8192: a datagram holds at most 4096"},
 		},
 		{

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/bench/classic"
@@ -96,8 +97,8 @@ Exit codes:
     0   the test succeeded
     1   a request failed, or the two ends are incompatible
     2   wrong use: command, flag or argument
-    3   no such device, port or GPU, or the device can't do it: iWARP, an unsupported queue pair
-        type, memory of a GPU
+    3   no such device, port, GID or GPU, or a device that can't be opened (its UDP port is in use)
+        or can't do it: iWARP, an unsupported queue pair type, memory of a GPU
     4   permission to open the device was denied
     5   the server can't be reached
     6   the other end sends nothing during the exchange, or the time limit expired (--timeout)`,
@@ -114,6 +115,7 @@ Exit codes:
 	}
 	cli.SetFormats(cmd, append(output.Formats(), formatCSV, formatClassic)...)
 	flags.addTo(cmd, test)
+	cmd.SetFlagErrorFunc(flagsOfOthers(test))
 	return cmd
 }
 
@@ -154,10 +156,12 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	cli.CompleteWords(cmd, "numa", []string{numaAuto, numaNone})
 	f.IntVar(&b.cuda, "use-cuda", -1, "take the memory from the NVIDIA GPU with this `INDEX`, counted from 0")
 	f.IntVar(&b.rocm, "use-rocm", -1, "take the memory from the AMD GPU with this `INDEX`, counted from 0")
+	hideDefault(f, "use-cuda", "use-rocm")
 	cmd.MarkFlagsMutuallyExclusive("use-cuda", "use-rocm", "hugepages")
 	f.BoolVar(&c.CPUUtil, "cpu-util", false, "measure how busy the machine's CPUs are; needs -D")
 	if test.Op() != verbs.SendOpRead {
 		f.IntVarP(&b.inline, "inline", "I", -1, inlineUsage(test))
+		hideDefault(f, "inline")
 	}
 	cmd.MarkFlagsMutuallyExclusive("all", "size")
 	cmd.MarkFlagsMutuallyExclusive("all", "duration")
@@ -177,6 +181,46 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f.BoolVar(&c.WarmUp, "warm-up", false, "send some messages before measuring")
 	f.BoolVar(&c.ReportGbps, "report-gbits", false,
 		"send results to the server in Gb/s, for a server that runs with --report_gbits")
+}
+
+// hideDefault keeps the help from printing a default that only stands for "not given".
+func hideDefault(f *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		f.Lookup(name).DefValue = "0" // what a number's help doesn't mention
+	}
+}
+
+// flagsOfOthers returns a function that explains the flags which only other tests have, and leaves
+// other errors of flags to the command's parent.
+func flagsOfOthers(test bench.Test) func(*cobra.Command, error) error {
+	return func(cmd *cobra.Command, err error) error {
+		unknown, ok := errors.AsType[*pflag.NotExistError](err)
+		if !ok {
+			return cmd.Parent().FlagErrorFunc()(cmd, err)
+		}
+		for _, other := range []struct {
+			test  bench.Test
+			whose string
+		}{
+			{bench.SendLat, "tests of RDMA WRITE and SEND"},
+			{bench.ReadLat, "tests of RDMA READ"},
+			{bench.WriteBW, "bandwidth tests"},
+		} {
+			flags := benchFlags{config: bench.Config{Test: other.test}}
+			has := &cobra.Command{}
+			flags.addTo(has, other.test)
+			name := unknown.GetSpecifiedName()
+			f := has.Flags().Lookup(name)
+			if len(name) == 1 {
+				f = has.Flags().ShorthandLookup(name)
+			}
+			if f != nil {
+				const text = "%w: only %s have --%s, and %v is none"
+				return cli.UsageError(cmd, fmt.Errorf(text, err, other.whose, f.Name, test))
+			}
+		}
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	}
 }
 
 // inlineUsage describes --inline: -1 is the default of the test.
@@ -297,7 +341,7 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 	}
 	device, why, err := cli.OpenVerbs(ctx, app.Config.Device)
 	if err != nil {
-		return err
+		return unusable(err)
 	}
 	if why != "" {
 		app.Out.Note("%s", why)
@@ -305,6 +349,10 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 	defer func() { err = errors.Join(err, device.Close()) }()
 	if err := adapt(ctx, app, device, &cfg, cmd.Flags().Changed("gid-index"), flags.numa); err != nil {
 		return err
+	}
+	if cfg.CPUUtil && cfg.Role == perftest.RoleServer && measuresNothing(cfg.Test) {
+		const text = "note: --cpu-util has no effect here: the server of %v measures nothing; give it to the client"
+		app.Out.Note(text, cfg.Test)
 	}
 	for _, advice := range device.Advice() {
 		app.Out.Note("note: %s", advice)
@@ -315,6 +363,9 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 		cfg.Observer = printer.Observer()
 	}
 	result, err := measure(ctx, app, device, flags.tcpPort, args, cfg, printer)
+	if _, wrong := errors.AsType[*bench.DatagramSizeError](err); wrong {
+		err = cli.UsageError(cmd, err)
+	}
 	for _, note := range result.Notes { // after an error too, which they may explain
 		app.Out.Note("note: %s", note)
 	}
@@ -340,6 +391,20 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 		return app.Out.Raw(text.Bytes())
 	}
 	return app.Out.Print(result, benchBlocks(&result)...)
+}
+
+// measuresNothing reports whether the server of a test takes no part in the measurement.
+func measuresNothing(test bench.Test) bool {
+	return test == bench.WriteBW || test == bench.ReadBW || test == bench.ReadLat
+}
+
+// unusable gives an error of opening a device the exit code of a device that can't be used, unless
+// its cause has one.
+func unusable(err error) error {
+	if cli.ExitCode(err) != cli.ExitFault {
+		return err
+	}
+	return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
 }
 
 // adapt chooses what depends on the device: the GID, unless one is given, and the NUMA node.

@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli/clitest"
 	"github.com/rdmakit/rdmakit/internal/cli/config"
 	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -27,6 +31,24 @@ func TestScatter(t *testing.T) {
 		if got := os.Getenv(bench.ScatterVariable); got != want {
 			t.Errorf("bench %s: %s=%q, want %q", flag, bench.ScatterVariable, got, want)
 		}
+	}
+}
+
+// TestTaken opens a device that another run uses: it can't be used, which is exit code 3.
+func TestTaken(t *testing.T) {
+	const name = "roce@127.0.77.60"
+	d, err := verbs.Open(t.Context(), name, builtin.All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	_, _, err = cli.OpenVerbs(t.Context(), name)
+	if err = unusable(err); cli.ExitCode(err) != cli.ExitNotFound || !strings.Contains(err.Error(), "is taken by") {
+		t.Errorf("OpenVerbs of a device in use = %v, exit code %d, want 3", err, cli.ExitCode(err))
+	}
+	denied := fmt.Errorf("open: %w", fs.ErrPermission)
+	if code := cli.ExitCode(unusable(denied)); code != cli.ExitPermission {
+		t.Errorf("exit code of %v: %d, want 4", denied, code)
 	}
 }
 

@@ -8,8 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/netip"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,6 +47,11 @@ type connectFlags struct {
 	gidIndex int
 	wait     string
 	save     string
+
+	deviceGiven bool // by -d, not by another source of the setting
+	gidGiven    bool
+	bothHere    bool // both ends are on this machine
+	denied      bool // permission to open the second device was denied
 }
 
 // saveDefault is the value of --save without a file name.
@@ -55,7 +64,8 @@ func newConnectCommand(app *cli.App) *cobra.Command {
 		Short: "Try a connection between two ports: say at which stage it fails, and why",
 		Long: `Try whether two RDMA ports can exchange data: between this machine and PEER, where rdmactl connect
 --listen runs; between two devices of this machine; or between the port of DEVICE and itself. An
-argument that is a device of this machine (mlx5_0, mlx5_0:2, roce@eth0) is a DEVICE, any other a PEER.
+argument that is a device of this machine (mlx5_0, mlx5_0:2, roce@eth0) is a DEVICE, any other a PEER;
+with a DEVICE, -d is the other one of two.
 
 The command opens the device, registers memory, chooses a GID, exchanges addresses with the peer over
 TCP, connects queue pairs (RC), and sends messages of 64 bytes and RDMA WRITEs of 8 MiB in both
@@ -66,7 +76,8 @@ do. No more is stated than was observed.
 
 --all tries each compute port of this node: with PEER against the peer's port of the same rail (the
 other end needs --listen --all), without PEER against itself. Figures of devices in user space
-(roce@ADDRESS) are marked "software, not line rate", those over TCP "TCP, not RDMA".
+(roce@ADDRESS) are marked "software, not line rate", those over TCP "TCP, not RDMA". -d restricts --all
+to one device.
 
 --save writes the report as JSON, with facts about both nodes: host names, kernels, cards, drivers,
 firmware, ports and addresses. It is meant for sending in a report about hardware.
@@ -76,7 +87,7 @@ Exit codes:
     0   data was exchanged and correct, between all ports
     1   a stage failed
     2   wrong use: command, flag or argument
-    3   no such device, no port to try, or a device that can't be used
+    3   no such device, port or GID index, no port to try, or a device that can't be opened
     4   permission denied
     5   the peer can't be reached: nothing listens there, no route, or the name is unknown
     6   the peer doesn't answer, or the time limit expired (--timeout)`,
@@ -109,8 +120,9 @@ func (c *connectFlags) addTo(cmd *cobra.Command) {
 	f.Lookup("mtu").Usage = "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default the smaller one of the ports)"
 	cli.AddSetting(cmd, f, "qp-timeout", "u")
 	f.Lookup("qp-timeout").Usage = "acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31; 0 for no limit"
-	f.IntVarP(&c.config.Pings, "pings", "n", 1000, "`NUMBER` of messages of 64 bytes")
-	f.IntVarP(&c.config.Writes, "writes", "w", 10, "`NUMBER` of writes of 8 MiB in each direction")
+	f.IntVarP(&c.config.Pings, "pings", "n", 1000, "`NUMBER` of messages of 64 bytes; a listener uses the client's")
+	f.IntVarP(&c.config.Writes, "writes", "w", 10,
+		"`NUMBER` of writes of 8 MiB in each direction; a listener uses the client's")
 	f.BoolVar(&c.config.AllowTCP, "allow-tcp", false,
 		"end with the same measurement over TCP, also if RDMA fails; both ends need it")
 	f.StringVar(&c.save, "save", "", "write the report with facts about both nodes to `FILE` "+
@@ -134,20 +146,42 @@ func (c *connectFlags) checkArgs(cmd *cobra.Command, args []string) error {
 		return cli.UsageError(cmd, cli.WithHints(errors.New("no DEVICE and no PEER"),
 			"rdmactl connect --listen waits for a peer; rdmactl connect --all tries each port with itself"))
 	}
+	c.deviceGiven = cmd.Flags().Changed("device")
+	if c.deviceGiven && !c.listen && !c.all {
+		most, want = 1, "PEER or one device beside that of -d"
+	}
 	if len(args) > most {
 		err := fmt.Errorf("unexpected argument %q: expected %s", args[most], want)
-		if cmd.Flags().Changed("save") && c.save == saveDefault {
-			err = cli.WithHints(err, "the file of --save follows an equals sign: --save=FILE")
-		}
-		return cli.UsageError(cmd, err)
+		return cli.UsageError(cmd, cli.WithHints(err, c.saveHint()...))
 	}
 	switch {
+	case c.listen && len(args) > 0 && (c.deviceGiven || isAddress(args[0])):
+		return cli.UsageError(cmd, cli.WithHints(fmt.Errorf("unexpected argument %q: --listen takes no PEER", args[0]),
+			"the other end runs rdmactl connect PEER; -d selects this end's device"))
+	case c.all && cmd.Flags().Changed("ib-port"):
+		return cli.UsageError(cmd, errors.New("--all and --ib-port can't be combined: --all tries the compute ports"))
 	case slices.Contains(args, ""):
 		return cli.UsageError(cmd, errors.New("an argument is empty"))
+	case cmd.Flags().Changed("save") && c.save == "":
+		return cli.UsageError(cmd, errors.New("--save= has no name of a file"))
 	case c.gidIndex < 0:
 		return cli.UsageError(cmd, fmt.Errorf("--gid-index %d is negative", c.gidIndex))
 	}
 	return nil
+}
+
+// isAddress reports whether an argument is an IP address, which no device's name is.
+func isAddress(arg string) bool {
+	_, err := netip.ParseAddr(arg)
+	return err == nil
+}
+
+// saveHint explains the syntax of --save, in which the name of a file would be an argument.
+func (c *connectFlags) saveHint() []string {
+	if c.save != saveDefault {
+		return nil
+	}
+	return []string{"the file of --save follows an equals sign: --save=FILE"}
 }
 
 // resolve completes the configuration with settings and flags.
@@ -182,7 +216,7 @@ func runConnect(app *cli.App, cmd *cobra.Command, flags connectFlags, args []str
 	ctx := cmd.Context()
 	var gid *int
 	if cmd.Flags().Changed("gid-index") {
-		gid = &flags.gidIndex
+		gid, flags.gidGiven = &flags.gidIndex, true
 	}
 	n, err := readNode(ctx, app, gid)
 	if err != nil {
@@ -197,7 +231,7 @@ func runConnect(app *cli.App, cmd *cobra.Command, flags connectFlags, args []str
 	if err := app.Out.Print(report, blocks(&report, app.Out.Wide())...); err != nil {
 		return err
 	}
-	return errors.Join(verdict(&report), unsaved)
+	return errors.Join(flags.verdict(&report), unsaved)
 }
 
 // run runs the command that arguments and flags choose.
@@ -213,12 +247,17 @@ func (c *connectFlags) run(ctx context.Context, n *node, args []string) (connect
 			return connect.Report{}, err
 		}
 		return connect.Dial(ctx, args[0], c.tcpPort, ports, true, c.config)
-	case n.isDevice(args[0]):
+	case c.deviceGiven && n.isDevice(args[0]):
+		return c.local(ctx, n, []string{n.device, args[0]})
+	case len(args) == 1 && n.isDevice(args[0]):
 		return c.local(ctx, n, args)
 	case len(args) > 1:
-		err := cli.Exitf(cli.ExitNotFound, "open device %s: no such RDMA device", args[0])
-		return connect.Report{}, cli.WithHints(err,
-			"a connection with PEER has one argument; -d selects this end's device")
+		for _, name := range args {
+			if !n.isDevice(name) {
+				return connect.Report{}, c.notDevice(n, name)
+			}
+		}
+		return c.local(ctx, n, args)
 	}
 	port, err := n.onePort(ctx, n.device)
 	if err != nil {
@@ -227,10 +266,17 @@ func (c *connectFlags) run(ctx context.Context, n *node, args []string) (connect
 	r, err := connect.Dial(ctx, args[0], c.tcpPort, []connect.Port{port}, false, c.config)
 	for i := range r.Attempts {
 		if f := r.Attempts[i].Failure; f != nil && f.Code == connect.CodeName {
-			f.Remedies = append(f.Remedies, n.devicesHint())
+			f.Remedies = append(append(f.Remedies, n.devicesHints(args[0])...), c.saveHint()...)
 		}
 	}
 	return r, err
+}
+
+// notDevice is the error for one of two arguments that is no device of this machine.
+func (c *connectFlags) notDevice(n *node, name string) error {
+	err := cli.Exitf(cli.ExitNotFound, "open device %s: no such RDMA device", name)
+	hints := append(c.saveHint(), "a connection with PEER has one argument; -d selects this end's device")
+	return cli.WithHints(err, append(hints, n.devicesHints(name)...)...)
 }
 
 // local tries two devices of this machine, or one with itself.
@@ -244,7 +290,14 @@ func (c *connectFlags) local(ctx context.Context, n *node, args []string) (conne
 		if second, err = n.onePort(ctx, args[1]); err != nil {
 			return connect.Report{}, err
 		}
+		open := second.Open
+		second.Open = func(ctx context.Context) (*verbs.Device, error) {
+			d, err := open(ctx)
+			c.denied = errors.Is(err, fs.ErrPermission) // the report doesn't say so of the second end
+			return d, err
+		}
 	}
+	c.bothHere = true
 	return connect.Local(ctx, first, second, c.config)
 }
 
@@ -277,6 +330,9 @@ func (c *connectFlags) alone(ctx context.Context, n *node) (connect.Report, erro
 // offer returns the ports of --all, and tells the peer about them.
 func (c *connectFlags) offer(ctx context.Context, n *node) ([]connect.Port, error) {
 	ports, err := n.allPorts(ctx)
+	if n.device != "" && err == nil {
+		n.app.Out.Note("--all is restricted to %s, the device of -d or of the settings", n.device)
+	}
 	c.config.Node = n.facts
 	return ports, err
 }
@@ -308,16 +364,30 @@ func (c *connectFlags) serve(ctx context.Context, n *node, args []string) (conne
 }
 
 // verdict returns the error of a run, without hints: the report has the remedies.
-func verdict(r *connect.Report) error {
+func (c *connectFlags) verdict(r *connect.Report) error {
 	err := r.Err()
 	if err == nil {
 		return nil
 	}
 	code := cli.ExitCode(err)
-	if errors.Is(err, connect.ErrNothing) {
+	if errors.Is(err, connect.ErrNothing) || code == cli.ExitFault && c.absent(r) {
 		code = cli.ExitNotFound
 	}
+	if f, ok := errors.AsType[*connect.Failure](err); ok && f.Code == connect.CodeOpen && c.denied {
+		code = cli.ExitPermission
+	}
 	return &cli.ExitError{Code: code, Err: errors.New(err.Error())}
+}
+
+// absent reports whether the only attempt has failed because what the user named at this end
+// doesn't exist, or can't be opened: the device, its port, or the index of its GID.
+func (c *connectFlags) absent(r *connect.Report) bool {
+	if len(r.Attempts) != 1 || r.Attempts[0].Failure == nil {
+		return false
+	}
+	f := r.Attempts[0].Failure
+	here := c.bothHere || errors.Unwrap(f) != nil
+	return here && (f.Code == connect.CodeOpen || f.Code == connect.CodeNoGID && c.gidGiven)
 }
 
 // checkSave checks before the run whether the file of --save can be written.
@@ -325,7 +395,12 @@ func checkSave(name string) error {
 	if name == "" || name == saveDefault {
 		return nil
 	}
-	if err := wholefile.CheckFolder(name); err != nil {
+	err := wholefile.CheckFolder(name)
+	if info, statErr := os.Stat(name); statErr == nil && info.IsDir() {
+		err = cli.WithHints(fmt.Errorf("write %s: %w", name, syscall.EISDIR),
+			"--save alone chooses a name in the current folder")
+	}
+	if err != nil {
 		return cli.InputError(fmt.Errorf("--save: %w", err))
 	}
 	return nil
@@ -337,21 +412,43 @@ func (c *connectFlags) write(app *cli.App, r *connect.Report) error {
 		return nil
 	}
 	name := c.save
-	if name == saveDefault {
-		name = fmt.Sprintf("connect-%s-%s.json", fileName(r.Local.Host), r.Taken.UTC().Format("20060102T150405Z"))
-	}
 	text, err := output.New(output.Options{Format: output.FormatJSON}).Render(*r)
-	if err == nil {
-		err = wholefile.Write(name, wholefile.Options{Mode: 0o644, Replace: true}, func(w io.Writer) error {
-			_, err := w.Write(text)
-			return err
-		})
+	write := func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}
+	switch {
+	case err != nil:
+	case name == saveDefault:
+		name = fmt.Sprintf("connect-%s-%s", fileName(r.Local.Host), r.Taken.UTC().Format("20060102T150405Z"))
+		name, err = saveNew(name, write)
+	default:
+		err = wholefile.Write(name, wholefile.Options{Mode: 0o644, Replace: true}, write)
 	}
 	if err != nil {
 		return fmt.Errorf("--save %s: %w", name, err)
 	}
 	app.Out.Note("saved the report to %s", name)
 	return nil
+}
+
+// maxSaved is how many reports of one second get a name.
+const maxSaved = 100
+
+// saveNew writes a new file NAME.json, or NAME-2.json and so on if that exists: runs of one second
+// have the same name.
+func saveNew(base string, write func(io.Writer) error) (name string, err error) {
+	for i := range maxSaved {
+		name = base + ".json"
+		if i > 0 {
+			name = fmt.Sprintf("%s-%d.json", base, i+1)
+		}
+		err = wholefile.Write(name, wholefile.Options{Mode: 0o644}, write)
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return name, err
 }
 
 // fileName returns a host name without characters that are unusual in the name of a file.

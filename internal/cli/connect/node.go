@@ -13,6 +13,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/connect"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/edge/dl"
 	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/version"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -31,12 +32,16 @@ type node struct {
 	device string // of the setting, "" if it is not set
 	number int    // of the port, 0 if it is not set
 	gid    *int   // of --gid-index
+	loads  bool   // this build loads libibverbs
 	facts  connect.Node
 }
 
 // readNode scans this machine. What can't be read is absent: the devices say what is wrong.
 func readNode(ctx context.Context, app *cli.App, gid *int) (*node, error) {
-	n := &node{app: app, root: os.DirFS("/"), device: app.Config.Device, number: app.Config.Port, gid: gid}
+	n := &node{
+		app: app, root: os.DirFS("/"), device: app.Config.Device, number: app.Config.Port, gid: gid,
+		loads: dl.Available,
+	}
 	if local, err := sources.Local(); err == nil { // not on systems other than Linux
 		defer local.Close()
 		local.Roles = app.Config.Roles
@@ -132,16 +137,26 @@ func (n *node) isDevice(name string) bool {
 	return isEngine(name) || n.snap.Device(device) != nil
 }
 
-// devicesHint lists the devices of this machine, for a DEVICE that was taken for a PEER.
-func (n *node) devicesHint() string {
+// devicesHints are for a name that was taken for that of a PEER, and may be that of a device.
+func (n *node) devicesHints(name string) []string {
+	hints := []string{"no device of this machine has the name " + name + ": " + n.devicesHere()}
+	if !n.loads {
+		hints = append(hints, "rdmactl-static opens no devices of the kernel such as mlx5_0: rdmactl does, which "+
+			"needs Linux with glibc and libibverbs")
+	}
+	return hints
+}
+
+// devicesHere lists the devices of this machine.
+func (n *node) devicesHere() string {
 	var names []string
 	for _, d := range n.snap.Devices {
 		names = append(names, d.Name)
 	}
 	if len(names) == 0 {
-		return "this machine has no RDMA device; roce@NETDEV is RoCE v2 in user space"
+		return "it has no RDMA device; roce@NETDEV is RoCE v2 in user space"
 	}
-	return "a DEVICE of this machine is one of " + cli.SomeNames(names, false) + ", or roce@NETDEV"
+	return "it has " + cli.SomeNames(names, false) + ", or roce@NETDEV"
 }
 
 // onePort returns the port with a name; "" is the first device that can be opened.

@@ -1,9 +1,13 @@
 package connect
 
 import (
+	"fmt"
+	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +19,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
 
@@ -194,5 +200,83 @@ func TestAloneTCP(t *testing.T) {
 	}
 	if measured != 1 {
 		t.Errorf("%d measurements over TCP, want one", measured)
+	}
+}
+
+// TestNotHere explains a name that is neither a device nor a PEER.
+func TestNotHere(t *testing.T) {
+	n := &node{loads: true}
+	const none = "no device of this machine has the name mlx5_0: it has no RDMA device; roce@NETDEV is RoCE v2 in " +
+		"user space"
+	if diff := cmp.Diff([]string{none}, n.devicesHints("mlx5_0")); diff != "" {
+		t.Errorf("devicesHints, -want +got:\n%s", diff)
+	}
+	n = &node{snap: inventory.Snapshot{Devices: []inventory.Device{{Name: "mlx5_0"}}}}
+	hints := strings.Join(n.devicesHints("mlx5_7"), "\n")
+	if !strings.Contains(hints, "it has mlx5_0, or roce@NETDEV") ||
+		!strings.Contains(hints, "rdmactl-static opens no devices of the kernel") {
+		t.Errorf("devicesHints of a build without libibverbs = %s", hints)
+	}
+}
+
+// TestTaken tries a device that another run uses, as either end: it can't be used, which is exit
+// code 3, not that of a failed stage.
+func TestTaken(t *testing.T) {
+	const taken, free = "roce@127.0.77.62", "roce@127.0.77.63"
+	d, err := verbs.Open(t.Context(), taken, builtin.All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	n := &node{app: &cli.App{Config: &config.Config{}}}
+	for _, args := range [][]string{{taken}, {taken, free}, {free, taken}} {
+		flags := connectFlags{config: connect.Config{Pings: 1, Writes: 1}}
+		r, err := flags.local(t.Context(), n, args)
+		if err != nil || len(r.Attempts) != 1 || r.Attempts[0].Failure == nil {
+			t.Fatalf("local(%v) = %+v, %v, want a failure", args, r, err)
+		}
+		if got := flags.verdict(&r); cli.ExitCode(got) != cli.ExitNotFound {
+			t.Errorf("verdict of %v: %v, exit code %d, want 3", args, got, cli.ExitCode(got))
+		}
+	}
+}
+
+// TestVerdict derives the exit code from where the failure was found.
+func TestVerdict(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		code  connect.Code
+		flags connectFlags
+		want  int
+	}{
+		{"device, the peer's", connect.CodeOpen, connectFlags{}, cli.ExitFault},
+		{"device", connect.CodeOpen, connectFlags{bothHere: true}, cli.ExitNotFound},
+		{"device, denied", connect.CodeOpen, connectFlags{bothHere: true, denied: true}, cli.ExitPermission},
+		{"no GID", connect.CodeNoGID, connectFlags{bothHere: true}, cli.ExitFault},
+		{"no GID at an index", connect.CodeNoGID, connectFlags{bothHere: true, gidGiven: true}, cli.ExitNotFound},
+		{"port down", connect.CodePortDown, connectFlags{bothHere: true}, cli.ExitFault},
+	} {
+		r := connect.Report{Attempts: []connect.Attempt{{Failure: &connect.Failure{Code: tt.code}}}}
+		if got := cli.ExitCode(tt.flags.verdict(&r)); got != tt.want {
+			t.Errorf("%s: exit code %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestSaveNew writes two reports of one second.
+func TestSaveNew(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "connect-a-20260102T030405Z")
+	for i, want := range []string{base + ".json", base + "-2.json", base + "-3.json"} {
+		name, err := saveNew(base, func(w io.Writer) error {
+			_, err := fmt.Fprint(w, i)
+			return err
+		})
+		text, readErr := os.ReadFile(want)
+		if err != nil || name != want || readErr != nil || string(text) != strconv.Itoa(i) {
+			t.Errorf("saveNew = %s, %v, %s has %q, want %d", name, err, want, text, i)
+		}
+	}
+	if name, err := saveNew(filepath.Join(base, "x"), nil); err == nil {
+		t.Errorf("saveNew in a folder that doesn't exist = %s", name)
 	}
 }

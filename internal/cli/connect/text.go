@@ -206,8 +206,8 @@ func figures(ping *bench.LatencyPoint, writes []connect.WriteResult) output.Tabl
 // failureBlock shows a failure.
 func failureBlock(f *connect.Failure) output.Block {
 	found := ""
-	if f.End != "" {
-		found = " (found by " + f.End + ")"
+	if end := strings.TrimSpace(f.End); end != "" { // the name of an end without a port ends with a blank
+		found = " (found by " + end + ")"
 	}
 	what := output.Plain(": " + f.What() + found).Flow(cli.TextWidth).Hang(2)
 	lines := [][]output.Cell{{output.Bad(string(f.Stage)), what}}

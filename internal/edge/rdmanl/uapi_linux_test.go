@@ -16,7 +16,7 @@ import (
 // newer are names that not all of the headers have that this test runs with: Debian's security
 // updates of Linux 6.1 differ from each other. They are compared where the headers have them.
 var newer = []string{
-	"RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE", // Linux 6.7
+	"RDMA_NLDEV_SYS_ATTR_PRIVILEGED_QKEY_MODE",                                        // Linux 6.7
 	"RDMA_NLDEV_ATTR_DEV_TYPE", "RDMA_NLDEV_ATTR_PARENT_NAME", "RDMA_DEVICE_TYPE_SMI", // Linux 6.11
 }
 

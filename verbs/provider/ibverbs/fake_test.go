@@ -215,6 +215,20 @@ func TestNoRDMA(t *testing.T) {
 	}
 }
 
+// TestProviderWithoutRDMA lists no devices on a kernel without RDMA, which is no error, and opens
+// none.
+func TestProviderWithoutRDMA(t *testing.T) {
+	p := Provider{Library: fake(t, "-DNOSYS")}
+	if list, err := p.Devices(t.Context()); len(list) != 0 || err != nil {
+		t.Errorf("Devices = %v, %v, want none and no error", list, err)
+	}
+	_, err := p.Open(t.Context(), "mlx5_0")
+	const want = "mlx5_0: this machine has no RDMA device: no RDMA module of the kernel is loaded (ENOSYS)"
+	if err == nil || err.Error() != want || !errors.Is(err, fs.ErrNotExist) || !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Open = %v, want %q, which matches fs.ErrNotExist", err, want)
+	}
+}
+
 // A driver that hangs affects only its own device; the objects that the call uses stay open until
 // the driver responds.
 func TestHang(t *testing.T) {

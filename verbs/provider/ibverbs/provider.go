@@ -25,9 +25,13 @@ type Provider struct {
 func (Provider) Name() string { return "ibverbs" }
 
 // Devices implements [provider.Provider]. Without libibverbs the list is empty, with the error that
-// [Load] returns; Capabilities are those of the transport, as far as they are certain.
+// [Load] returns; a kernel without RDMA has no devices, which is no error. Capabilities are those
+// of the transport, as far as they are certain.
 func (p Provider) Devices(ctx context.Context) ([]provider.DeviceInfo, error) {
 	l, list, err := p.list(ctx)
+	if _, none := errors.AsType[*withoutRDMAError](err); none {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +56,9 @@ func (p Provider) list(ctx context.Context) (*Library, *DeviceList, error) {
 	list, err := l.Devices(ctx)
 	if err != nil {
 		_ = l.Close() // the error to return is the other one
+		if q := asQueryError(err); q != nil && q.Query == recording.QueryDeviceList && q.Name == "ENOSYS" {
+			err = &withoutRDMAError{err}
+		}
 		return nil, nil, err
 	}
 	return l, list, nil
@@ -67,9 +74,6 @@ func (p Provider) Open(ctx context.Context, name string) (provider.Device, error
 	}
 	l, list, err := p.list(ctx)
 	if err != nil {
-		if q := asQueryError(err); q != nil && q.Query == recording.QueryDeviceList && q.Name == "ENOSYS" {
-			err = withoutRDMAError{err}
-		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	defer func() { _, _ = list.Close(), l.Close() }() // the device keeps the library open
@@ -92,12 +96,17 @@ func (e noDeviceError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // withoutRDMAError is the error for a kernel whose RDMA modules aren't loaded. It has no devices,
 // so it also matches [fs.ErrNotExist].
-type withoutRDMAError struct{ error }
+type withoutRDMAError struct{ cause error }
 
-func (e withoutRDMAError) Unwrap() error { return e.error }
+func (e *withoutRDMAError) Error() string {
+	return "this machine has no RDMA device: no RDMA module of the kernel is loaded (ENOSYS)"
+}
+
+// Unwrap returns the error of the query, which has the remedy.
+func (e *withoutRDMAError) Unwrap() error { return e.cause }
 
 // Is reports whether target is fs.ErrNotExist.
-func (e withoutRDMAError) Is(target error) bool { return target == fs.ErrNotExist }
+func (e *withoutRDMAError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // open opens a device and queries what doesn't change.
 func open(ctx context.Context, listed *Device) (provider.Device, error) {

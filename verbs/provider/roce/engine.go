@@ -161,7 +161,7 @@ func (e *Engine) GIDs(_ context.Context, port int) ([]provider.GIDEntry, error) 
 
 func (e *Engine) checkPort(number int) error {
 	if number != 1 {
-		return fmt.Errorf("port %d: %s has only port 1", number, e.name)
+		return noDeviceError(fmt.Sprintf("no port %d: %s has port 1 only", number, e.name))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package roce
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"net/netip"
@@ -36,7 +37,7 @@ func TestLocate(t *testing.T) {
 		{"local", "", "", "local: no IP address"},
 		{"eth7", "", "", "eth7: no such network device"},
 		{"192.0.2.4", "", "", "192.0.2.4: no such address of this machine"},
-		{"", "", "", ": no such network device"},
+		{"", "", "", "no address and no network device follows roce@"},
 	}
 	for _, tt := range tests {
 		addr, n, err := locate(list, tt.where)
@@ -70,5 +71,19 @@ func TestNames(t *testing.T) {
 	})
 	if want := []string{"roce@eth1", "roce@eth0", "roce@lo"}; !slices.Equal(got, want) {
 		t.Errorf("names = %v, want %v", got, want)
+	}
+}
+
+// TestNoSuchPort queries a port that an engine doesn't have: the error matches fs.ErrNotExist, as
+// that of a device of the kernel does.
+func TestNoSuchPort(t *testing.T) {
+	e := &Engine{name: "roce@192.0.2.1"}
+	for _, number := range []int{0, 2} {
+		_, err := e.Port(t.Context(), number)
+		_, gidErr := e.GIDs(t.Context(), number)
+		if want := fmt.Sprintf("no port %d: ", number); err == nil || !strings.HasPrefix(err.Error(), want) ||
+			!errors.Is(err, fs.ErrNotExist) || !errors.Is(gidErr, fs.ErrNotExist) {
+			t.Errorf("Port(%d) = %v, GIDs = %v, want %q that matches fs.ErrNotExist", number, err, gidErr, want)
+		}
 	}
 }

@@ -153,8 +153,8 @@ func netdevs() ([]netdev, error) {
 	return out, nil
 }
 
-// noDeviceError is the error for a name that is no device of this machine; it matches
-// [fs.ErrNotExist], whose text would speak of a file.
+// noDeviceError is the error for a name that is no device of this machine, or for a port that an
+// engine doesn't have; it matches [fs.ErrNotExist], whose text would speak of a file.
 type noDeviceError string
 
 func (e noDeviceError) Error() string { return string(e) }
@@ -165,6 +165,9 @@ func (e noDeviceError) Is(target error) bool { return target == fs.ErrNotExist }
 // locate resolves where, an address or the name of a network device, to an address and its
 // network device. The error matches fs.ErrNotExist.
 func locate(list []netdev, where string) (netip.Addr, *netdev, error) {
+	if where == "" {
+		return netip.Addr{}, nil, noDeviceError("no address and no network device follows " + Prefix)
+	}
 	want, err := netip.ParseAddr(where)
 	isAddr := err == nil
 	for i := range list {
