@@ -144,7 +144,7 @@ func TestHostileClients(t *testing.T) {
 		{"vanishes", func(s *stranger) { _ = s.conn.Close() }, "EOF"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			addr, done := serve(t, b, rping.Options{})
+			addr, done := serve(t, b)
 			s := newStranger(t, a)
 			s.dial(a, addr)
 			tt.do(s)

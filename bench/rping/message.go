@@ -75,8 +75,6 @@ func Fill(b []byte, n int) {
 
 // Text returns the bytes before the first zero byte, or all if there is none.
 func Text(b []byte) []byte {
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		return b[:i]
-	}
-	return b
+	text, _, _ := bytes.Cut(b, []byte{0})
+	return text
 }

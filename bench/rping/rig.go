@@ -152,28 +152,28 @@ func (r *rig) create(d *verbs.Device, dataSize int, client bool) (err error) {
 		return err
 	}
 	r.observe(Event{Step: StepQP, Object: r.qp})
-	if err = r.messages.create(r.pd, (1+receives)*slot, verbs.AccessLocalWrite); err != nil {
+	if err := r.messages.create(r.pd, (1+receives)*slot, verbs.AccessLocalWrite); err != nil {
 		return err
 	}
 	// On iWARP the sink of a READ must be writable by the peer, too.
 	const access = verbs.AccessLocalWrite | verbs.AccessRemoteRead | verbs.AccessRemoteWrite
-	if err = r.data.create(r.pd, dataSize, access); err != nil {
+	if err := r.data.create(r.pd, dataSize, access); err != nil {
 		return err
 	}
 	if client {
-		if err = r.source.create(r.pd, dataSize, access); err != nil {
+		if err := r.source.create(r.pd, dataSize, access); err != nil {
 			return err
 		}
 	}
 	r.observe(Event{Step: StepBuffers})
-	if err = r.qp.Modify(verbs.QPAttributes{
+	if err := r.qp.Modify(verbs.QPAttributes{
 		Mask:  provider.QPAttrPKeyIndex | provider.QPAttrPort | provider.QPAttrAccess,
 		State: verbs.QPStateInit, Port: 1, Access: access,
 	}); err != nil {
 		return err
 	}
 	for i := range receives {
-		if err = r.postReceive(uint64(i)); err != nil {
+		if err := r.postReceive(uint64(i)); err != nil {
 			return err
 		}
 	}

@@ -39,9 +39,9 @@ func limit(t *testing.T) context.Context {
 }
 
 // serve runs a server with one session and returns its address, and the error of the session.
-func serve(t *testing.T, d *verbs.Device, o rping.Options) (netip.AddrPort, <-chan error) {
+func serve(t *testing.T, d *verbs.Device) (netip.AddrPort, <-chan error) {
 	t.Helper()
-	s, err := rping.Listen(t.Context(), d, netip.AddrPort{}, o)
+	s, err := rping.Listen(t.Context(), d, netip.AddrPort{}, rping.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestPing(t *testing.T) {
 	a, b := engine(t, "127.0.62.10"), engine(t, "127.0.62.11")
 	for _, size := range []int{rping.MinSize, rping.DefaultSize, 4096, rping.MaxSize} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			addr, done := serve(t, b, rping.Options{})
+			addr, done := serve(t, b)
 			c, err := rping.Dial(limit(t), a, addr, rping.Options{Size: size})
 			if err != nil {
 				t.Fatal(err)
