@@ -69,8 +69,14 @@ type Failure struct { //nolint:errname // it is a part of the result, too
 }
 
 // Error returns "STAGE: OPERATION OBJECT: CAUSE".
-func (f *Failure) Error() string {
-	return string(f.Stage) + ": " + strings.TrimSpace(f.Operation+" "+f.Object) + ": " + f.Cause
+func (f *Failure) Error() string { return string(f.Stage) + ": " + f.What() }
+
+// What returns "OPERATION OBJECT: CAUSE", or only the cause if it names the operation.
+func (f *Failure) What() string {
+	if strings.HasPrefix(f.Cause, f.Operation+" ") {
+		return f.Cause
+	}
+	return strings.TrimSpace(f.Operation+" "+f.Object) + ": " + f.Cause
 }
 
 // Unwrap returns the error that was explained.
@@ -90,12 +96,15 @@ func Explain(err error, stage Stage, device string, addr netip.AddrPort) *Failur
 		f.Operation, f.Object, f.Code = "open", device, CodeOpen
 		f.explainOpen()
 	case StageResolve:
-		f.Operation, f.Object, f.Code = "resolve", addr.String(), CodeNoRoute
+		f.Operation, f.Object, f.Code = "find", "the way to "+addr.Addr().String(), CodeNoRoute
+		if dns, ok := errors.AsType[*net.DNSError](err); ok {
+			f.Operation, f.Object, f.Code, f.Cause = "resolve", dns.Name, CodeName, dns.Err
+		}
 	case StageListen:
 		f.Operation, f.Object, f.Code = "listen on", fmt.Sprintf("port %d of %s", addr.Port(), device), CodeConnect
 		f.explainListen(addr)
 	case StageConnect:
-		f.Operation, f.Object, f.Code = "connect", fmt.Sprintf("%s to %v", device, addr), CodeConnect
+		f.Operation, f.Object, f.Code = "dial", fmt.Sprintf("%v from %s", addr, device), CodeConnect
 		f.explainConnect(device, addr)
 	default:
 		f.Operation, f.Object, f.Code = "ping", fmt.Sprintf("%v from %s", addr, device), CodeTransfer
@@ -171,6 +180,10 @@ func (f *Failure) explainConnect(device string, addr netip.AddrPort) {
 	case errors.Is(f.err, os.ErrDeadlineExceeded), errors.Is(f.err, context.DeadlineExceeded),
 		isNet && timeout.Timeout():
 		f.Code = CodeNoAnswer
+		f.Cause = "no answer to the connection request"
+		if isNet && !errors.Is(f.err, errNoAnswer) {
+			f.Cause += ": " + timeout.Error()
+		}
 		f.Possible = silence(addr.Addr())
 		f.Remedies = append([]string{
 			fmt.Sprintf("rdmactl detect at the server: does an RDMA device have the address %v?", addr.Addr()),

@@ -28,7 +28,8 @@ type Config struct {
 	// Late is how long a ping may take without being counted as late; 0 is Interval, or 100 ms with
 	// Flood.
 	Late time.Duration
-	// Patience is how long a ping may take before it counts as lost; 0 is 10 seconds.
+	// Patience is how long a ping may take before it counts as lost, and how long connecting may take;
+	// 0 is 10 seconds.
 	Patience time.Duration
 	// Forever goes on when the server has ended: until one listens again, or ctx ends.
 	Forever bool
@@ -178,6 +179,8 @@ func Run(ctx context.Context, d *verbs.Device, addr netip.AddrPort, cfg Config) 
 
 // connect connects, or connects again.
 func (r *run) connect(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.cfg.Patience, errNoAnswer)
+	defer cancel()
 	if r.client, err = Dial(ctx, r.device, r.addr, r.cfg.Options); err != nil {
 		return err
 	}
@@ -234,13 +237,13 @@ func (r *run) loop(ctx context.Context) {
 
 // ping sends one ping, after connecting if the last one was lost.
 func (r *run) ping(ctx context.Context, n int) (time.Duration, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.cfg.Patience, errNoAnswer)
-	defer cancel()
 	if r.client == nil {
 		if err := r.connect(ctx); err != nil {
 			return 0, err
 		}
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, r.cfg.Patience, errNoAnswer)
+	defer cancel()
 	c := r.client
 	Fill(c.Source(), n)
 	start := time.Now()

@@ -172,7 +172,7 @@ func TestExplain(t *testing.T) {
 		want  string
 	}{
 		{rping.StageOpen, syscall.EADDRINUSE, rping.CodeDeviceInUse, "rdma_rxe"},
-		{rping.StageOpen, errors.New("gone"), rping.CodeOpen, "open roce@eth0: gone"},
+		{rping.StageOpen, errors.New("gone"), rping.CodeOpen, "open: open roce@eth0: gone"},
 		{rping.StageListen, syscall.EADDRINUSE, rping.CodePortInUse, "port 7174 is in use"},
 		{rping.StageListen, verbs.ErrNotSupported, rping.CodeNoConnector, "rdmactl connect"},
 		{rping.StageListen, errors.New("192.0.2.1 is not mine"), rping.CodeNoDevice, "rdmactl detect"},
@@ -195,7 +195,7 @@ func TestExplain(t *testing.T) {
 	} {
 		f := rping.Explain(fmt.Errorf("wrapped: %w", tt.err), tt.stage, "roce@eth0", addr)
 		text := f.Error() + "\n" + strings.Join(append(f.Possible, f.Hints()...), "\n")
-		if strings.HasPrefix(tt.want, "open ") {
+		if strings.HasPrefix(tt.want, "open: ") {
 			text = strings.ReplaceAll(text, "wrapped: ", "")
 		}
 		if f.Code != tt.code || f.Stage != tt.stage || !strings.Contains(text, tt.want) || !errors.Is(f, tt.err) {
