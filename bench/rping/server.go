@@ -85,6 +85,9 @@ type Session struct {
 // Remote returns the address of the client.
 func (s *Session) Remote() netip.AddrPort { return s.rig.conn.Remote() }
 
+// Observe replaces the observer of the server's options for this session.
+func (s *Session) Observe(observer func(Event)) { s.rig.o.Observer = observer }
+
 // Data returns what the last ping had in its source.
 func (s *Session) Data() []byte { return s.rig.data.memory[:s.size] }
 

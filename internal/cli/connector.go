@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"syscall"
 
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs"
@@ -55,6 +56,12 @@ func OpenConnector(ctx context.Context, want ConnectorRequest) (device *verbs.De
 		reason = fmt.Sprintf("from whose address %v the route to %v leads", local, want.Remote)
 	}
 	device, skipped, err := o.at(ctx, local)
+	if errors.Is(err, syscall.EADDRINUSE) && !want.Local.IsValid() && (local == want.Remote || local.IsLoopback()) {
+		// The peer is this machine, and its engine has the address: any other can reach it.
+		if device = o.loopback(ctx, want.Remote); device != nil {
+			return device, "the peer is this machine: using " + device.Name(), nil
+		}
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -117,6 +124,21 @@ func (o *opener) at(ctx context.Context, addr netip.Addr) (*verbs.Device, *skips
 		return nil, nil, WithHints(err, hints...)
 	}
 	return device, skipped, nil
+}
+
+// loopback opens an engine at a free loopback address other than the peer's; nil if none can be
+// opened.
+func (o *opener) loopback(ctx context.Context, peer netip.Addr) *verbs.Device {
+	const most = 8 // programs that ping their own machine at the same time
+	for addr := netip.AddrFrom4([4]byte{127, 0, 0, 1}); addr.As4()[3] <= most && peer.Is4(); addr = addr.Next() {
+		if addr == peer {
+			continue
+		}
+		if device, err := verbs.Open(ctx, roce.Prefix+addr.String(), o.engines...); err == nil {
+			return device
+		}
+	}
+	return nil
 }
 
 // deviceAt returns the device of the kernel with an address: in the GID table of a port, or on the

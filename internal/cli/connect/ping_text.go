@@ -55,7 +55,9 @@ func (l *pingLines) add(s rping.Sample) {
 	_ = l.app.Out.Text(output.Line(text...)) // the summary reports it
 }
 
-func micros(d time.Duration) string { return strconv.FormatFloat(float64(d.Nanoseconds())/1e3, 'f', 1, 64) }
+func micros(d time.Duration) string {
+	return strconv.FormatFloat(float64(d.Nanoseconds())/1e3, 'f', 1, 64)
+}
 
 // pingBlocks shows the summary.
 func pingBlocks(r *rping.Result) []output.Block {
