@@ -118,10 +118,14 @@ func (f *Failure) common() bool {
 	switch {
 	case errors.Is(f.err, verbs.ErrNotSupported):
 		f.Code = CodeNoConnector
-		f.Remedies = []string{"roce@ADDRESS connects in user space; rdmactl connect exchanges addresses over TCP instead"}
+		f.Remedies = []string{
+			"roce@ADDRESS connects in user space", "rdmactl connect exchanges addresses over TCP instead",
+		}
 	case errors.Is(f.err, syscall.ENETUNREACH), errors.Is(f.err, syscall.EHOSTUNREACH):
 		f.Code = CodeNoRoute
-		f.Remedies = []string{"ip route get ADDRESS shows the route of this machine; ip neigh whether the neighbour answers"}
+		f.Remedies = []string{
+			"ip route get ADDRESS shows the route of this machine; ip neigh whether the neighbour answers",
+		}
 	case errors.Is(f.err, context.Canceled):
 		f.Code = CodeInterrupted
 	default:
@@ -134,11 +138,11 @@ func (f *Failure) explainOpen() {
 	if errors.Is(f.err, syscall.EADDRINUSE) {
 		f.Code = CodeDeviceInUse
 		f.Possible = []string{
-			"another program has an engine at this address", "the kernel's soft-RoCE (rdma_rxe) is loaded: it has the " +
-				"port at all addresses of its network namespace",
+			"another program has an engine at this address",
+			"the kernel's soft-RoCE (rdma_rxe) is loaded: it has the port at all addresses of its network namespace",
 		}
 		f.Remedies = []string{
-			"ss -ulnp sport = 4791 shows the program; lsmod | grep rdma_rxe", "-d NAME selects another device: rxe0, roce@ADDRESS",
+			"-d NAME selects another device: rxe0, or roce@ADDRESS with another address of this machine",
 		}
 		return
 	}
@@ -169,14 +173,16 @@ func (f *Failure) explainConnect(device string, addr netip.AddrPort) {
 		f.Code = CodeNobodyListens
 		f.Cause = rejected.Reason
 		f.Remedies = []string{
-			fmt.Sprintf("start the server there first: rdmactl ping --listen, or rping -s -P; with the port %d at both ends",
+			fmt.Sprintf("start the server there first, rdmactl ping --listen or rping -s -P, with port %d at both ends",
 				addr.Port()),
-			"a program that listens in another port space (UDP, IB) doesn't count, nor one that listens on TCP with sockets",
+			"a program that listens in another port space (UDP, IB) doesn't count, nor a socket of TCP",
 		}
 	case isRejected:
 		f.Code = CodeRejected
 		f.Cause = "the server rejected the connection: " + rejected.Reason
-		f.Remedies = []string{"see what the server printed: it may have no resources left, or wants another kind of connection"}
+		f.Remedies = []string{
+			"see what the server printed: it may have no resources left, or want another kind of connection",
+		}
 	case errors.Is(f.err, os.ErrDeadlineExceeded), errors.Is(f.err, context.DeadlineExceeded),
 		isNet && timeout.Timeout():
 		f.Code = CodeNoAnswer
@@ -191,7 +197,9 @@ func (f *Failure) explainConnect(device string, addr netip.AddrPort) {
 	case f.common():
 	case strings.Contains(f.err.Error(), "not of the same family"):
 		f.Code = CodeFamily
-		f.Remedies = []string{"-d DEVICE selects a device with an address of the server's family, IPv4 or IPv6; now it is " + device}
+		f.Remedies = []string{
+			"-d DEVICE selects a device with an address of the server's family, IPv4 or IPv6; now it is " + device,
+		}
 	case strings.Contains(f.err.Error(), "is not the address of"):
 		f.Code = CodeNoDevice
 		f.Remedies = []string{"rdmactl detect lists the RDMA devices with their addresses"}
@@ -201,8 +209,8 @@ func (f *Failure) explainConnect(device string, addr netip.AddrPort) {
 // silence returns what may keep packets from being answered.
 func silence(to netip.Addr) []string {
 	return []string{
-		"a firewall drops UDP port 4791, at either end or between: a rule for TCP doesn't cover it, and a card's packets " +
-			"pass only the network's firewalls",
+		"a firewall drops UDP port 4791, at either end or between: a rule for TCP doesn't cover it, and a card's " +
+			"packets pass only the network's firewalls",
 		fmt.Sprintf("no RDMA device has the address %v, or its engine doesn't run", to),
 		"the server's device is an iWARP device, or a card in RoCE v1 mode, which don't speak RoCE v2",
 	}
@@ -223,10 +231,12 @@ func (f *Failure) explainData(addr netip.AddrPort) {
 	case wrong:
 		f.Code = CodeData
 		f.Possible = []string{
-			"the server answers with other data: it is no rping", "memory, PCIe or a device damages data after its checksum " +
-				"was verified",
+			"the server answers with other data: it is no rping",
+			"memory, PCIe or a device damages data after its checksum was verified",
 		}
-		f.Remedies = []string{"repeat with other devices to find the machine; dmesg shows errors of PCIe (AER) and memory (EDAC)"}
+		f.Remedies = []string{
+			"repeat with other devices to find the machine; dmesg shows errors of PCIe (AER) and memory (EDAC)",
+		}
 	case size:
 		f.Code = CodeProtocol
 		f.Remedies = []string{"run rdmactl ping --listen or rping -s there, and name its port (--port)"}

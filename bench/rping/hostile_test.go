@@ -120,7 +120,7 @@ func TestHostileClients(t *testing.T) {
 			s.send(rping.Buffer{Addr: 0xdead0000, RKey: s.mr.RKey() ^ 0x5500, Len: 64}.Append(nil))
 		}, "access"},
 		{"beyond the region", func(s *stranger) { s.send(s.buffer(4090, 64).Append(nil)) }, "access"},
-		{"too long", func(s *stranger) { s.send(s.buffer(0, 1<<30).Append(nil)) }, "names a source of 1073741824 bytes"},
+		{"too long", func(s *stranger) { s.send(s.buffer(0, 1<<30).Append(nil)) }, "a source of 1073741824 bytes"},
 		{"zero bytes", func(s *stranger) { s.send(s.buffer(0, 0).Append(nil)) }, "names a source of 0 bytes"},
 		{"small sink", func(s *stranger) {
 			copy(s.mr.Bytes()[1024:], "twelve bytes\x00")

@@ -21,8 +21,8 @@ type Options struct {
 	// Local is the address to connect from; the zero Addr is that of the device.
 	Local netip.Addr
 	Wait  verbs.WaitMode // how to wait for completions
-	// Observer, which may be nil, is called with the steps of connections and pings, by the goroutine
-	// that takes them.
+	// Observer, which may be nil, is called with the steps of connections and pings, by the
+	// goroutine that takes them.
 	Observer func(Event)
 }
 
@@ -202,8 +202,8 @@ func (r *rig) connectOptions() verbs.ConnectOptions {
 	}
 }
 
-// send posts a SEND of a message. Its completion is seen later: at most two are outstanding, because
-// the peer answers each.
+// send posts a SEND of a message. Its completion is seen later: at most two are outstanding,
+// because the peer answers each.
 func (r *rig) send(m Buffer) error {
 	copy(r.messages.memory, m.Append(nil))
 	_, err := r.qp.PostSend(verbs.SendRequest{

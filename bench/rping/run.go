@@ -28,8 +28,8 @@ type Config struct {
 	// Late is how long a ping may take without being counted as late; 0 is Interval, or 100 ms with
 	// Flood.
 	Late time.Duration
-	// Patience is how long a ping may take before it counts as lost, and how long connecting may take;
-	// 0 is 10 seconds.
+	// Patience is how long a ping may take before it counts as lost, and how long connecting may
+	// take; 0 is 10 seconds.
 	Patience time.Duration
 	// Forever goes on when the server has ended: until one listens again, or ctx ends.
 	Forever bool

@@ -188,7 +188,7 @@ func TestExplain(t *testing.T) {
 		{rping.StageResolve, errors.New("no route"), rping.CodeNoRoute, "no route"},
 		{rping.StageData, io.EOF, rping.CodePeerEnded, "rping -s -P"},
 		{rping.StageData, &rping.MismatchError{N: 3, At: 7, Bytes: 2}, rping.CodeData, "ping 3 came back"},
-		{rping.StageData, &verbs.CompletionError{Status: verbs.WCRetryExceeded}, rping.CodeUnacknowledged, "ip route get"},
+		{rping.StageData, &verbs.CompletionError{Status: verbs.WCRetryExceeded}, rping.CodeUnacknowledged, "ip route"},
 		{rping.StageData, &verbs.CompletionError{Status: verbs.WCRNRRetryExceeded}, rping.CodeRNR, "stopped"},
 		{rping.StageData, &verbs.CompletionError{Status: verbs.WCRemoteInvalid}, rping.CodeRefused, "no rping"},
 		{rping.StageData, &verbs.CompletionError{Status: verbs.WCFlushed}, rping.CodeTransfer, "dmesg"},
@@ -225,7 +225,8 @@ func TestWindow(t *testing.T) {
 		w.Add(s)
 	}
 	r := w.Recent(start.Add(179 * time.Second))
-	if r.Sent != 60 || r.Lost != 2 || r.Late != 2 || r.Wrong != 1 || r.Min != 10 || r.Max != 10 || r.P50 < 9.9 || r.P50 > 10.1 {
+	if r.Sent != 60 || r.Lost != 2 || r.Late != 2 || r.Wrong != 1 || r.Min != 10 || r.Max != 10 || r.P50 < 9.9 ||
+		r.P50 > 10.1 {
 		t.Errorf("the last minute: %+v", r)
 	}
 	if r := w.Recent(start.Add(time.Hour)); r.Sent != 0 {

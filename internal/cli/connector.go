@@ -30,8 +30,8 @@ type ConnectorRequest struct {
 
 // OpenConnector opens a device that connects peers by their address, as librdmacm does: the one
 // with a name; or the one with an address; or the one that the route to a peer begins at; or else
-// the first one. Devices of the kernel come before engines. why names the device that was chosen and
-// those that were skipped; it is "" if Name is given.
+// the first one. Devices of the kernel come before engines. why names the device that was chosen
+// and those that were skipped; it is "" if Name is given.
 func OpenConnector(ctx context.Context, want ConnectorRequest) (device *verbs.Device, why string, err error) {
 	if want.Name != "" {
 		device, _, err = OpenVerbs(ctx, want.Name)
@@ -58,8 +58,8 @@ func OpenConnector(ctx context.Context, want ConnectorRequest) (device *verbs.De
 	device, skipped, err := o.at(ctx, local)
 	if errors.Is(err, syscall.EADDRINUSE) && !want.Local.IsValid() && (local == want.Remote || local.IsLoopback()) {
 		// The peer is this machine, and its engine has the address: any other can reach it.
-		if device = o.loopback(ctx, want.Remote); device != nil {
-			return device, "the peer is this machine: using " + device.Name(), nil
+		if near := o.loopback(ctx, want.Remote); near != nil {
+			return near, "the peer is this machine: using " + near.Name(), nil
 		}
 	}
 	if err != nil {
@@ -85,8 +85,8 @@ func (e *RouteError) Hints() []string {
 	return []string{fmt.Sprintf("ip route get %v shows the route of this machine", e.To)}
 }
 
-// routeSource returns the address that the kernel sends from to reach another one: it connects a UDP
-// socket, which sends nothing.
+// routeSource returns the address that the kernel sends from to reach another one: it connects a
+// UDP socket, which sends nothing.
 func routeSource(ctx context.Context, to netip.Addr) (netip.Addr, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", netip.AddrPortFrom(to, rocev2.Port).String())
 	if err != nil {

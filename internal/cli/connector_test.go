@@ -14,8 +14,8 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
 
-// TestDeviceAt finds the device of the kernel with an address: in a GID table, or on the IPoIB device
-// of a port.
+// TestDeviceAt finds the device of the kernel with an address: in a GID table, or on the IPoIB
+// device of a port.
 func TestDeviceAt(t *testing.T) {
 	for _, tt := range []struct{ tree, addr, want string }{
 		{"51_rxe_siw", "192.0.2.1", "rxe0"},
@@ -131,12 +131,13 @@ func TestFirstConnector(t *testing.T) {
 // TestOpenConnector opens engines of this machine.
 func TestOpenConnector(t *testing.T) {
 	parse := netip.MustParseAddr
-	d, why, err := OpenConnector(t.Context(), ConnectorRequest{Local: parse("127.0.62.100"), Remote: parse("127.0.62.101")})
+	want := ConnectorRequest{Local: parse("127.0.62.100"), Remote: parse("127.0.62.101")}
+	d, why, err := OpenConnector(t.Context(), want)
 	if err != nil || d.Name() != "roce@127.0.62.100" || !strings.Contains(why, "which has the address 127.0.62.100") {
 		t.Fatalf("OpenConnector = %v, %q, %v", d, why, err)
 	}
 	defer d.Close()
-	_, _, err = OpenConnector(t.Context(), ConnectorRequest{Local: parse("127.0.62.100"), Remote: parse("127.0.62.101")})
+	_, _, err = OpenConnector(t.Context(), want)
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("a second engine at the address: %v", err)
 	}

@@ -76,8 +76,8 @@ func (p *pingFlags) addTo(cmd *cobra.Command) {
 	f, c := cmd.Flags(), &p.config
 	f.BoolVarP(&p.listen, "listen", "l", false, "wait for clients: rdmactl ping, or rping -c")
 	cli.AddSetting(cmd, f, "device", "d")
-	f.Lookup("device").Usage = "`NAME` of this end's device: mlx5_0; or roce@ADDRESS or roce@NETDEV for RoCE v2 in user " +
-		"space (default: the one that the route to PEER begins at)"
+	f.Lookup("device").Usage = "`NAME` of this end's device: mlx5_0; or roce@ADDRESS or roce@NETDEV for RoCE v2 in " +
+		"user space (default: the one that the route to PEER begins at)"
 	f.IntVarP(&p.port, "port", "p", rping.DefaultPort, "`PORT` of the server in port space TCP of rdma_cm")
 	f.StringVarP(&p.source, "source", "I", "", "`ADDRESS` of this machine to connect from")
 	f.IntVarP(&c.Count, "count", "c", 0, "end after this `NUMBER` of pings, or of clients with --listen (default: "+

@@ -45,8 +45,8 @@ type Env struct {
 	// subnet, as on a recorded node.
 	OpenSubnet func(ctx context.Context, device string, port int) (fabric.Transport, error)
 	// OpenConnector opens a device that connects by address: the one with the address local, or the
-	// one that the route to remote begins at; either may be the zero Addr. It is nil if no device can
-	// be opened, as on a recorded node.
+	// one that the route to remote begins at; either may be the zero Addr. It is nil if no device
+	// can be opened, as on a recorded node.
 	OpenConnector func(ctx context.Context, local, remote netip.Addr) (*verbs.Device, error)
 	// Hints returns hints for an error; it may be nil.
 	Hints func(error) []string

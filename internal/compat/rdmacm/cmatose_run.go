@@ -134,7 +134,8 @@ func (t *toss) send() bool {
 	for _, n := range t.nodes {
 		for range t.messages {
 			_, err := n.qp.PostSend(verbs.SendRequest{
-				Op: verbs.SendOpSend, Flags: verbs.SendSignaled, Segments: []verbs.Segment{n.mr.Segment(0, int(t.size))},
+				Op: verbs.SendOpSend, Flags: verbs.SendSignaled,
+				Segments: []verbs.Segment{n.mr.Segment(0, int(t.size))},
 			})
 			if err != nil {
 				t.printf("failed to post sends: %d\n", errnoOf(err, syscall.EINVAL))

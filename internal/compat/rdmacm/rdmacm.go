@@ -43,8 +43,8 @@ type Host struct {
 	Stdout, Stderr io.Writer
 	// Ordered makes the first operand end the options, as POSIXLY_CORRECT does.
 	Ordered bool
-	// Open opens the device with the address local, or the one from which the route to remote leads;
-	// either may be the zero Addr. A nil Open opens none, as on a recorded node.
+	// Open opens the device with the address local, or the one from which the route to remote
+	// leads; either may be the zero Addr. A nil Open opens none, as on a recorded node.
 	Open func(ctx context.Context, local, remote netip.Addr) (*verbs.Device, error)
 	// Lookup returns the addresses of a name; nil is the system's resolver.
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)

@@ -161,8 +161,8 @@ func TestRping(t *testing.T) {
 	}
 }
 
-// pointers replaces or removes what differs from run to run: acknowledgements, which complete a SEND,
-// come before or after the answer of the peer.
+// pointers replaces or removes what differs from run to run: acknowledgements, which complete a
+// SEND, come before or after the answer of the peer.
 func pointers(s string) string {
 	s = strings.ReplaceAll(s, "send completion\n", "")
 	s = regexp.MustCompile(`0x[0-9a-f]+`).ReplaceAllString(s, "P")
@@ -348,28 +348,29 @@ func TestFailures(t *testing.T) {
 			"with the same -p and -P: the port space is IB",
 		},
 		{
-			"ucmatose -s nosuch.invalid", 254, "cmatose: starting client\ncmatose: getaddrinfo error: Name or service not " +
-				"known\ntest complete\nreturn status -2\n", "", "",
+			"ucmatose -s nosuch.invalid", 254, "cmatose: starting client\ncmatose: getaddrinfo error: Name or " +
+				"service not known\ntest complete\nreturn status -2\n", "", "",
 		},
 		{
-			"ucmatose -b nosuch.invalid", 254, "cmatose: starting server\ncmatose: getrdmaaddr error: Name or service not " +
-				"known\ntest complete\nreturn status -2\n", "", "",
+			"ucmatose -b nosuch.invalid", 254, "cmatose: starting server\ncmatose: getrdmaaddr error: Name or " +
+				"service not known\ntest complete\nreturn status -2\n", "", "",
 		},
 		{
 			"ucmatose -b 127.0.62.99", 255, "cmatose: starting server\ntest complete\nreturn status -1\n",
 			"cmatose: bind address failed: Cannot assign requested address\n", "hint: open: ",
 		},
 		{
-			"ucmatose -s 127.0.62.80 -S -1", 255, "cmatose: starting client\ncmatose: connecting\nfailed message allocation\n" +
-				"cmatose: failed to create messages: -1\ntest complete\nreturn status -1\n", "", "",
+			"ucmatose -s 127.0.62.80 -S -1", 255, "cmatose: starting client\ncmatose: connecting\nfailed message " +
+				"allocation\ncmatose: failed to create messages: -1\ntest complete\nreturn status -1\n", "", "",
 		},
 	} {
 		p := start(limit(t), t, "127.0.62.79", tt.line)
 		code := p.wait(t)
 		errs := p.err.String()
-		if code != tt.code || p.out.String() != tt.out || withoutHints(errs) != tt.err || !strings.Contains(errs, tt.hint) {
-			t.Errorf("%s: exit code %d, stdout %q, stderr %q, want %d, %q, %q with %q", tt.line, code, p.out.String(), errs,
-				tt.code, tt.out, tt.err, tt.hint)
+		if code != tt.code || p.out.String() != tt.out || withoutHints(errs) != tt.err ||
+			!strings.Contains(errs, tt.hint) {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q, want %d, %q, %q with %q", tt.line, code, p.out.String(),
+				errs, tt.code, tt.out, tt.err, tt.hint)
 		}
 	}
 }

@@ -191,6 +191,7 @@ func (p *pinger) debugf(format string, args ...any) {
 	}
 }
 
+//nolint:dupword // "port port" in the C program's words
 func (p *pinger) usage() {
 	p.printf(`rping -s [-vVd] [-S size] [-C count] [-a addr] [-p port]
 rping -c [-vVd] [-S size] [-C count] [-I addr] -a addr [-p port]
