@@ -16,13 +16,9 @@ type request struct {
 	answered bool // guarded by the agent's mu
 }
 
-func (r *request) taken() {
-	r.c.listener = nil
-	r.c.repeat.stop()
-}
+func (r *request) taken() { r.c.repeat.stop() }
 
 func (r *request) refuse() func() {
-	r.answered, r.c.listener = true, nil
 	r.c.reject(mad.RejectInvalidServiceID, nil, nil)
 	return r.c.end(provider.ErrClosed)
 }
@@ -59,7 +55,7 @@ func (r *request) Accept(
 ) (provider.Connection, error) {
 	c, err := r.accept(ctx, qp, options)
 	if err != nil {
-		return nil, fmt.Errorf("accept connection from %v at %s: %w", r.c.remote, r.c.a.Name, err)
+		return nil, fmt.Errorf("accept connection from %v at %s: %w", r.c.remote, r.c.a.name, err)
 	}
 	return c, nil
 }
@@ -98,11 +94,11 @@ func (r *request) accept(
 		return nil, c.abandon(context.Cause(ctx), mad.RejectConsumer)
 	}
 	c.a.mu.Lock()
-	ended := c.state == stateClosed
+	err := c.err
 	c.a.mu.Unlock()
-	if ended && !errors.Is(c.err, errDisconnected) { // else the peer has connected and disconnected
+	if err != nil && !errors.Is(err, errDisconnected) { // else the peer has connected and disconnected
 		<-c.done
-		return nil, c.err
+		return nil, err
 	}
 	return c, nil
 }
@@ -121,7 +117,7 @@ func (c *conn) sendREP(qp provider.QueuePair, o provider.ConnectOptions) bool {
 		Header: mad.NewCM(mad.AttributeREP, c.tid), LocalCommID: c.id, RemoteCommID: c.remoteID, LocalQPN: c.qpn,
 		StartingPSN: c.psn, ResponderResources: min(a.reads(o.DestReadAtomic), uint8(c.options.ReadAtomic)),
 		InitiatorDepth: min(a.reads(o.ReadAtomic), uint8(c.options.DestReadAtomic)),
-		RNRRetryCount:  o.RNRRetry, LocalCAGUID: a.GUID,
+		RNRRetryCount:  o.RNRRetry, LocalCAGUID: a.guid,
 	}
 	copy(m.PrivateData[:], o.PrivateData)
 	c.message = m.Append(nil)
@@ -158,7 +154,13 @@ func (r *request) Reject(private []byte) error {
 func (a *Agent) handleRTU(in *arrival) func() {
 	var m mad.RTU
 	_, _ = m.Decode(in.message) // Receive has checked the length
-	if c := a.find(in.from, m.RemoteCommID, m.LocalCommID); c != nil && c.state == stateREPSent {
+	switch c := a.find(in.from, m.RemoteCommID, m.LocalCommID); {
+	case c == nil: // the peer must not take it for a connection
+		a.sendREJ(in, mad.REJ{
+			LocalCommID: m.RemoteCommID, RemoteCommID: m.LocalCommID, Message: mad.MRAMessageOther,
+			Reason: mad.RejectInvalidCommID,
+		})
+	case c.state == stateREPSent:
 		c.state = stateEstablished
 		c.repeat.stop()
 		c.answer()

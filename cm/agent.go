@@ -35,7 +35,14 @@ type Config struct {
 
 // Agent is the communication manager of a device. It implements [provider.Connector].
 type Agent struct {
-	Config
+	name     string
+	addr     netip.Addr
+	guid     ib.GUID
+	mtu      ib.MTU
+	maxReads int
+	send     func(to netip.Addr, message []byte)
+	clock    clock.Clock
+	rand     io.Reader
 
 	mu        sync.Mutex
 	closed    bool
@@ -85,7 +92,9 @@ func New(cfg Config) (*Agent, error) {
 		}
 	}
 	return &Agent{
-		Config: cfg, listeners: map[mad.ServiceID]*listener{}, conns: map[uint32]*conn{},
+		name: cfg.Name, addr: cfg.Addr, guid: cfg.GUID, mtu: cfg.MTU, maxReads: cfg.MaxReads, send: cfg.Send,
+		clock: cfg.Clock, rand: cfg.Rand,
+		listeners: map[mad.ServiceID]*listener{}, conns: map[uint32]*conn{},
 		incoming: map[remoteID]*conn{}, remotes: map[remoteQP]*conn{}, locals: map[ib.QPN]*conn{},
 		lookups:  map[uint32]*lookup{},
 		nextPort: firstPort,
@@ -171,7 +180,7 @@ func (a *Agent) Close() error {
 	}
 	for _, c := range a.conns {
 		if c.state == stateEstablished {
-			a.Send(c.peer, c.dreq())
+			a.send(c.peer, c.dreq())
 		}
 		after = append(after, c.end(provider.ErrClosed))
 	}
@@ -189,7 +198,7 @@ func (a *Agent) Close() error {
 // random returns a random number.
 func (a *Agent) random() (uint32, error) {
 	var b [4]byte
-	if _, err := io.ReadFull(a.Rand, b[:]); err != nil {
+	if _, err := io.ReadFull(a.rand, b[:]); err != nil {
 		return 0, err
 	}
 	return binary.BigEndian.Uint32(b[:]), nil
@@ -210,8 +219,8 @@ func (a *Agent) port() uint16 {
 func (a *Agent) local(addr netip.Addr) (netip.Addr, error) {
 	addr = addr.Unmap()
 	switch {
-	case !addr.IsValid(), addr.IsUnspecified(), addr == a.Addr:
-		return a.Addr, nil
+	case !addr.IsValid(), addr.IsUnspecified(), addr == a.addr:
+		return a.addr, nil
 	}
-	return addr, fmt.Errorf("%v is not the address of %s, which is %v", addr, a.Name, a.Addr)
+	return addr, fmt.Errorf("%v is not the address of %s, which is %v", addr, a.name, a.addr)
 }

@@ -41,16 +41,16 @@ type conn struct {
 	remoteID uint32 // communication ID of the peer, once it is known
 	qp       provider.QueuePair
 	qpn      ib.QPN // of qp
-	psn      ib.PSN // of the first packet to the peer
+	psn      ib.PSN // of the first packet from the peer
 	to       target
 	options  provider.ConnectOptions // of the peer
-	listener *listener               // of a request that waits in its backlog
+	listener *listener               // of an incoming connection
 	err      error                   // why it has ended, or failed
 	repeat   repeat
 	message  []byte // that is repeated or sent again for duplicates
 }
 
-// target is what the peer has said about its queue pair.
+// target is what the peer has said about its queue pair; psn is that of the first packet to it.
 type target struct {
 	qpn        ib.QPN
 	psn        ib.PSN
@@ -84,9 +84,9 @@ type repeat struct {
 // start sends the message of the connection and repeats it.
 func (c *conn) start() {
 	c.repeat.stop()
-	c.repeat = repeat{next: firstInterval, tries: 1, since: c.a.Clock.Now()}
-	c.a.Send(c.peer, c.message)
-	c.repeat.timer = c.a.Clock.AfterFunc(firstInterval, c.expired)
+	c.repeat = repeat{next: firstInterval, tries: 1, since: c.a.clock.Now()}
+	c.a.send(c.peer, c.message)
+	c.repeat.timer = c.a.clock.AfterFunc(firstInterval, c.expired)
 }
 
 // stop ends repetitions.
@@ -120,7 +120,7 @@ func (c *conn) expired() {
 	switch c.state {
 	case stateREQSent, stateREPSent, stateDREQSent:
 		if c.repeat.advance() {
-			c.a.Send(c.peer, c.message)
+			c.a.send(c.peer, c.message)
 			break
 		}
 		after = c.giveUp()
@@ -140,12 +140,12 @@ func (c *conn) giveUp() func() {
 		stateDREQSent: "an answer to the end of the connection (DREQ)",
 	}[c.state]
 	err := &TimeoutError{
-		Waiting: waiting, Peer: c.remote, Tries: c.repeat.tries, Elapsed: c.a.Clock.Now().Sub(c.repeat.since),
+		Waiting: waiting, Peer: c.remote, Tries: c.repeat.tries, Elapsed: c.a.clock.Now().Sub(c.repeat.since),
 	}
-	if c.state != stateDREQSent {
-		c.reject(mad.RejectTimeout, c.a.GUID[:], nil)
+	if c.state == stateDREQSent {
+		return c.end(err)
 	}
-	return c.end(err)
+	return c.refuse(err, mad.RejectTimeout, c.a.guid[:])
 }
 
 // TimeoutError is the error of a peer that doesn't answer. It implements net.Error.
@@ -207,10 +207,19 @@ func (c *conn) end(err error) func() {
 	if c.state == stateClosed {
 		return nil
 	}
-	a, qp := c.a, c.qp
-	a.remove(c)
-	c.state, c.err = stateClosed, err
+	c.a.remove(c)
+	c.state = stateClosed
 	c.repeat.stop()
+	return c.finish(err)
+}
+
+// finish tells the program that the connection has ended, if it hasn't been told.
+func (c *conn) finish(err error) func() {
+	if c.err != nil {
+		return nil
+	}
+	qp := c.qp
+	c.err = err
 	return func() {
 		if qp != nil { // it may be closed already
 			_ = qp.Modify(provider.QPAttributes{State: provider.QPStateError})
@@ -222,17 +231,36 @@ func (c *conn) end(err error) func() {
 	}
 }
 
+// refuse rejects a connection that is not established here, and ends it. The peer may have
+// established it, and a REJ may be lost: so after a REP the connection remains as one that is being
+// ended, until the peer has answered.
+func (c *conn) refuse(err error, reason mad.RejectReason, ari []byte) func() {
+	switch c.state {
+	case stateClosed:
+		return nil
+	case stateREPSent:
+		c.reject(reason, ari, nil)
+		c.state = stateDREQSent
+		c.message = c.dreq()
+		c.start()
+		return c.finish(err)
+	}
+	c.reject(reason, ari, nil)
+	return c.end(err)
+}
+
 // remove removes a connection from the tables.
 func (a *Agent) remove(c *conn) {
 	delete(a.conns, c.id)
 	if key := (remoteID{c.peer, c.remoteID, false}); a.incoming[key] == c {
 		delete(a.incoming, key)
-		if c.state >= stateREPSent { // a duplicate of its REQ must not be taken for a new one
+		// A duplicate of its REQ must not be taken for a new one.
+		if c.state >= stateREPSent && a.recent.find(key, a.clock.Now()) == nil {
 			m := mad.REJ{
 				Header: mad.NewCM(mad.AttributeREJ, c.tid), RemoteCommID: c.remoteID,
 				Message: mad.MRAMessageREQ, Reason: mad.RejectStaleConnection,
 			}
-			a.recent.add(key, m.Append(nil), a.Clock.Now())
+			a.recent.add(key, m.Append(nil), a.clock.Now())
 		}
 	}
 	if a.locals[c.qpn] == c {

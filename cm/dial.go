@@ -30,7 +30,7 @@ func (a *Agent) Dial(
 ) (provider.Connection, error) {
 	c, err := a.dial(ctx, qp, addr, options)
 	if err != nil {
-		return nil, fmt.Errorf("dial %v from %s: %w", addr, a.Name, err)
+		return nil, fmt.Errorf("dial %v from %s: %w", addr, a.name, err)
 	}
 	return c, nil
 }
@@ -45,7 +45,7 @@ func (a *Agent) dial(
 	if qp.Type() == provider.QPTypeUD {
 		return a.lookup(ctx, qp, addr, options)
 	}
-	mtu := a.MTU
+	mtu := a.mtu
 	for try := 1; ; try++ {
 		c, err := a.connect(ctx, qp, addr, mtu, options)
 		if err == nil {
@@ -83,8 +83,8 @@ func (a *Agent) checkDial(qp provider.QueuePair, addr netip.AddrPort, options *p
 	switch {
 	case !addr.Addr().IsValid() || addr.Addr().IsUnspecified():
 		return errors.New("the address of the peer is missing")
-	case addr.Addr().Is4() != a.Addr.Is4():
-		return fmt.Errorf("%v and the address of %s, %v, are not of the same family", addr.Addr(), a.Name, a.Addr)
+	case addr.Addr().Is4() != a.addr.Is4():
+		return fmt.Errorf("%v and the address of %s, %v, are not of the same family", addr.Addr(), a.name, a.addr)
 	case addr.Port() == 0:
 		return errors.New("port 0 of the peer")
 	case (qp.Type() == provider.QPTypeUD) != (options.PortSpace == provider.PortSpaceUDP):
@@ -108,7 +108,7 @@ func checkState(qp provider.QueuePair) error {
 // pause waits for d of the agent's clock.
 func (a *Agent) pause(ctx context.Context, d time.Duration) error {
 	over := make(chan struct{})
-	timer := a.Clock.AfterFunc(d, func() { close(over) })
+	timer := a.clock.AfterFunc(d, func() { close(over) })
 	defer timer.Stop()
 	select {
 	case <-over:
@@ -151,22 +151,19 @@ func (a *Agent) connect(
 	}
 	c.state, c.qp = stateEstablished, qp
 	c.message = c.rtu()
-	a.Send(c.peer, c.message)
+	a.send(c.peer, c.message)
 	a.mu.Unlock()
 	return c, nil
 }
 
 // abandon ends a connection that the program or this device doesn't want any more, and returns err.
 func (c *conn) abandon(err error, reason mad.RejectReason) error {
-	c.a.mu.Lock()
 	var ari []byte
 	if reason == mad.RejectTimeout {
-		ari = c.a.GUID[:]
+		ari = c.a.guid[:]
 	}
-	if c.state != stateClosed {
-		c.reject(reason, ari, nil)
-	}
-	after := c.end(err)
+	c.a.mu.Lock()
+	after := c.refuse(err, reason, ari)
 	c.a.mu.Unlock()
 	if after != nil {
 		after()
@@ -177,13 +174,13 @@ func (c *conn) abandon(err error, reason mad.RejectReason) error {
 // attributes are those of the queue pair, after the peer's REQ or REP. Both ends reduce the numbers
 // of outstanding READs to what the other one allows.
 func (c *conn) attributes(own provider.ConnectOptions) provider.QPAttributes {
-	most := c.a.MaxReads
+	most := c.a.maxReads
 	return provider.QPAttributes{
 		Port: 1, Access: own.Access,
 		Path: provider.Path{
 			DGID: ib.GIDFromAddr(c.peer), HopLimit: hopLimit, TrafficClass: own.TrafficClass, Global: true,
 		},
-		PathMTU: c.to.mtu, DestQPN: c.to.qpn, ReceivePSN: c.to.psn, SendPSN: c.psn,
+		PathMTU: c.to.mtu, DestQPN: c.to.qpn, ReceivePSN: c.psn, SendPSN: c.to.psn,
 		MaxReadAtomic:     min(own.ReadAtomic, c.options.DestReadAtomic, most),
 		MaxDestReadAtomic: min(own.DestReadAtomic, c.options.ReadAtomic, most),
 		MinRNRTimer:       minRNRTimer, Timeout: own.Timeout, RetryCount: c.to.retryCount, RNRRetry: c.to.rnrRetry,
@@ -208,7 +205,7 @@ func (a *Agent) sendREQ(
 	if err != nil {
 		return nil, err
 	}
-	c.local, c.remote = netip.AddrPortFrom(a.Addr, a.port()), addr
+	c.local, c.remote = netip.AddrPortFrom(a.addr, a.port()), addr
 	c.service = mad.IPService(uint16(o.PortSpace), addr.Port())
 	c.tid, c.qpn = uint64(c.id), qp.QPN()
 	c.to.mtu, c.to.retryCount = mtu, o.RetryCount
@@ -218,12 +215,12 @@ func (a *Agent) sendREQ(
 		service = mad.TransportServiceUC
 	}
 	path := mad.ConnectPath{
-		LocalPortLID: permissiveLID, RemotePortLID: permissiveLID, LocalPortGID: ib.GIDFromAddr(a.Addr),
+		LocalPortLID: permissiveLID, RemotePortLID: permissiveLID, LocalPortGID: ib.GIDFromAddr(a.addr),
 		RemotePortGID: ib.GIDFromAddr(addr.Addr()), TrafficClass: o.TrafficClass, HopLimit: hopLimit,
 		LocalACKTimeout: o.Timeout,
 	}
 	m := mad.REQ{
-		Header: mad.NewCM(mad.AttributeREQ, c.tid), LocalCommID: c.id, ServiceID: c.service, LocalCAGUID: a.GUID,
+		Header: mad.NewCM(mad.AttributeREQ, c.tid), LocalCommID: c.id, ServiceID: c.service, LocalCAGUID: a.guid,
 		LocalQPN: c.qpn, ResponderResources: a.reads(o.DestReadAtomic), InitiatorDepth: a.reads(o.ReadAtomic),
 		RemoteCMResponseTimeout: responseTimeout, TransportService: service, StartingPSN: c.psn,
 		LocalCMResponseTimeout: responseTimeout, RetryCount: o.RetryCount, PartitionKey: ib.PKeyDefault,
@@ -239,7 +236,7 @@ func (a *Agent) sendREQ(
 const permissiveLID = 0xffff
 
 // reads limits a number of outstanding READs to the device's.
-func (a *Agent) reads(n int) uint8 { return uint8(max(0, min(n, a.MaxReads, 255))) }
+func (a *Agent) reads(n int) uint8 { return uint8(max(0, min(n, a.maxReads, 255))) }
 
 // putPrivate writes the addresses of a connection and the program's private data.
 func putPrivate(b []byte, from netip.AddrPort, to netip.Addr, private []byte) {
@@ -261,7 +258,7 @@ func (a *Agent) handleREP(in *arrival) func() {
 	case c != nil && c.peer == in.from && c.state == stateREQSent:
 	case c != nil && c.peer == in.from && c.remoteID == m.LocalCommID:
 		if c.state == stateEstablished { // the peer has not got the RTU
-			a.Send(c.peer, c.message)
+			a.send(c.peer, c.message)
 		}
 		return nil
 	default: // the peer must not take it for a connection

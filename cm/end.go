@@ -59,16 +59,16 @@ func (c *conn) reject(reason mad.RejectReason, ari, private []byte) {
 	copy(m.ARI[:], ari)
 	copy(m.PrivateData[:], private)
 	message := m.Append(nil)
-	if c.state == stateREQReceived {
-		c.a.recent.add(remoteID{c.peer, c.remoteID, false}, message, c.a.Clock.Now())
+	if c.state == stateREQReceived || c.state == stateREPSent {
+		c.a.recent.add(remoteID{c.peer, c.remoteID, false}, message, c.a.clock.Now())
 	}
-	c.a.Send(c.peer, message)
+	c.a.send(c.peer, message)
 }
 
 // sendREJ sends a REJ for a message that belongs to no connection.
 func (a *Agent) sendREJ(in *arrival, m mad.REJ) {
 	m.Header = mad.NewCM(mad.AttributeREJ, in.header.TransactionID)
-	a.Send(in.from, m.Append(nil))
+	a.send(in.from, m.Append(nil))
 }
 
 // handleREJ handles a rejection.
@@ -108,7 +108,7 @@ func (a *Agent) handleDREQ(in *arrival) func() {
 		Header:      mad.NewCM(mad.AttributeDREP, in.header.TransactionID),
 		LocalCommID: m.RemoteCommID, RemoteCommID: m.LocalCommID,
 	}
-	a.Send(in.from, answer.Append(nil))
+	a.send(in.from, answer.Append(nil))
 	if c == nil {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (a *Agent) handleLAP(in *arrival) func() {
 			Header:      mad.NewCM(mad.AttributeAPR, in.header.TransactionID),
 			LocalCommID: m.RemoteCommID, RemoteCommID: m.LocalCommID, APStatus: mad.APStatusUnsupported,
 		}
-		a.Send(in.from, answer.Append(nil))
+		a.send(in.from, answer.Append(nil))
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (a *Agent) QueuePairFailed(qpn ib.QPN) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c := a.locals[qpn]; c != nil && c.state == stateEstablished {
-		a.Clock.AfterFunc(0, c.disconnect)
+		a.clock.AfterFunc(0, c.disconnect)
 	}
 }
 

@@ -44,7 +44,7 @@ func (a *Agent) Listen(
 ) (provider.Listener, error) {
 	l, err := a.listen(addr, options)
 	if err != nil {
-		return nil, fmt.Errorf("listen on port %d of %s: %w", addr.Port(), a.Name, err)
+		return nil, fmt.Errorf("listen on port %d of %s: %w", addr.Port(), a.name, err)
 	}
 	return l, nil
 }
@@ -116,7 +116,7 @@ func (l *listener) Next(ctx context.Context) (provider.ConnectionRequest, error)
 		case r != nil:
 			return r, nil
 		case closed:
-			return nil, fmt.Errorf("listener on port %d of %s: %w", l.addr.Port(), l.a.Name, provider.ErrClosed)
+			return nil, fmt.Errorf("listener on port %d of %s: %w", l.addr.Port(), l.a.name, provider.ErrClosed)
 		}
 	}
 }
@@ -132,14 +132,13 @@ func (l *listener) signal() {
 	}
 }
 
-// add adds a request to the backlog, or reports that it is full.
-func (l *listener) add(r queued) bool {
-	if len(l.queue) >= l.backlog {
-		return false
-	}
+// full reports whether there is no room in the backlog: the peer asks again.
+func (l *listener) full() bool { return len(l.queue) >= l.backlog }
+
+// add adds a request to the backlog, which isn't full.
+func (l *listener) add(r queued) {
 	l.queue = append(l.queue, r)
 	l.signal()
-	return true
 }
 
 // drop removes the request of a connection from the backlog.
@@ -187,8 +186,8 @@ func (a *Agent) handleREQ(in *arrival) func() {
 		c.duplicateREQ(in)
 		return nil
 	}
-	if answer := a.recent.find(key, a.Clock.Now()); answer != nil {
-		a.Send(in.from, answer)
+	if answer := a.recent.find(key, a.clock.Now()); answer != nil {
+		a.send(in.from, answer)
 		return nil
 	}
 	l := a.listeners[m.ServiceID]
@@ -198,17 +197,17 @@ func (a *Agent) handleREQ(in *arrival) func() {
 	if refused != 0 {
 		rej.Reason = refused
 		if refused == mad.RejectInvalidMTU {
-			rej.RejectedInfoLength, rej.ARI[0] = 1, uint8(a.MTU.Code())
+			rej.RejectedInfoLength, rej.ARI[0] = 1, uint8(a.mtu.Code())
 		}
 		a.sendREJ(in, rej)
 		if refused == mad.RejectStaleConnection {
-			a.Send(old.peer, old.dreq())
+			a.send(old.peer, old.dreq())
 			return old.end(errStale)
 		}
 		return nil
 	}
-	if len(l.queue) >= l.backlog {
-		return nil // the peer repeats it
+	if l.full() {
+		return nil
 	}
 	a.enqueue(in, &m, l, from)
 	return nil
@@ -233,10 +232,10 @@ func (a *Agent) checkREQ(
 		return from, mad.RejectInvalidTransportType
 	case !ok:
 		return from, mad.RejectUnsupported
-	case m.Primary.LocalPortGID != ib.GIDFromAddr(in.from), m.Primary.RemotePortGID != ib.GIDFromAddr(a.Addr),
-		from.Addr().Unmap() != in.from, to.Unmap() != a.Addr:
+	case m.Primary.LocalPortGID != ib.GIDFromAddr(in.from), m.Primary.RemotePortGID != ib.GIDFromAddr(a.addr),
+		from.Addr().Unmap() != in.from, to.Unmap() != a.addr:
 		return from, mad.RejectInvalidGID
-	case mtu == 0 || mtu > a.MTU:
+	case mtu == 0 || mtu > a.mtu:
 		return from, mad.RejectInvalidMTU
 	}
 	return from, 0
@@ -254,16 +253,18 @@ func (a *Agent) enqueue(in *arrival, m *mad.REQ, l *listener, from netip.AddrPor
 		qpn: m.LocalQPN, psn: m.StartingPSN, mtu: ib.MTUFromCode(int(m.PathPacketPayloadMTU)),
 		retryCount: m.RetryCount, rnrRetry: m.RNRRetryCount, service: m.TransportService,
 	}
+	space, _, _ := m.ServiceID.IP()
 	c.options = provider.ConnectOptions{
-		Local: a.Addr, PrivateData: slices.Clone(m.PrivateData[mad.CMAHeaderLen:]),
-		ReadAtomic: int(m.InitiatorDepth), DestReadAtomic: int(m.ResponderResources), RetryCount: m.RetryCount,
+		Local: a.addr, PortSpace: provider.PortSpace(space),
+		PrivateData: slices.Clone(m.PrivateData[mad.CMAHeaderLen:]),
+		ReadAtomic:  int(m.InitiatorDepth), DestReadAtomic: int(m.ResponderResources), RetryCount: m.RetryCount,
 		RNRRetry: m.RNRRetryCount, TrafficClass: m.Primary.TrafficClass, Timeout: m.Primary.LocalACKTimeout,
 	}
 	a.incoming[remoteID{c.peer, c.remoteID, false}] = c
 	a.remotes[remoteQP{c.peer, c.to.qpn}] = c
 	// Its sender gives up after so long, unless an MRA asks for more patience.
 	patience := ib.AckTimeout(m.RemoteCMResponseTimeout) * time.Duration(m.MaxCMRetries+1)
-	c.repeat.timer = a.Clock.AfterFunc(min(max(patience, time.Second), ib.AckTimeout(serviceTimeout)), c.expired)
+	c.repeat.timer = a.clock.AfterFunc(min(max(patience, time.Second), ib.AckTimeout(serviceTimeout)), c.expired)
 	l.add(&request{c: c})
 }
 
@@ -275,9 +276,9 @@ func (c *conn) duplicateREQ(in *arrival) {
 			Header: mad.NewCM(mad.AttributeMRA, in.header.TransactionID), LocalCommID: c.id, RemoteCommID: c.remoteID,
 			Message: mad.MRAMessageREQ, ServiceTimeout: serviceTimeout,
 		}
-		c.a.Send(c.peer, m.Append(nil))
+		c.a.send(c.peer, m.Append(nil))
 	case stateREPSent:
-		c.a.Send(c.peer, c.message)
+		c.a.send(c.peer, c.message)
 	}
 }
 

@@ -78,7 +78,7 @@ func establishDatagram(qp provider.QueuePair) error {
 func (a *Agent) sendSIDRREQ(addr netip.AddrPort, o provider.ConnectOptions) (*lookup, netip.AddrPort, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	local := netip.AddrPortFrom(a.Addr, a.port())
+	local := netip.AddrPortFrom(a.addr, a.port())
 	if a.closed {
 		return nil, local, provider.ErrClosed
 	}
@@ -96,9 +96,9 @@ func (a *Agent) sendSIDRREQ(addr netip.AddrPort, o provider.ConnectOptions) (*lo
 	putPrivate(m.PrivateData[:], local, addr.Addr(), o.PrivateData)
 	l.message = m.Append(nil)
 	a.lookups[l.id] = l
-	l.repeat = repeat{next: firstInterval, tries: 1, since: a.Clock.Now()}
-	a.Send(addr.Addr(), l.message)
-	l.repeat.timer = a.Clock.AfterFunc(firstInterval, l.expired)
+	l.repeat = repeat{next: firstInterval, tries: 1, since: a.clock.Now()}
+	a.send(addr.Addr(), l.message)
+	l.repeat.timer = a.clock.AfterFunc(firstInterval, l.expired)
 	return l, local, nil
 }
 
@@ -109,11 +109,11 @@ func (l *lookup) expired() {
 	switch {
 	case l.a.lookups[l.id] != l:
 	case l.repeat.advance():
-		l.a.Send(l.remote.Addr(), l.message)
+		l.a.send(l.remote.Addr(), l.message)
 	default:
 		l.end(nil, &TimeoutError{
 			Waiting: "an answer to the service lookup (SIDR_REQ)", Peer: l.remote, Tries: l.repeat.tries,
-			Elapsed: l.a.Clock.Now().Sub(l.repeat.since),
+			Elapsed: l.a.clock.Now().Sub(l.repeat.since),
 		})
 	}
 }
@@ -158,8 +158,8 @@ func (a *Agent) handleSIDRREQ(in *arrival) func() {
 		a: a, key: remoteID{in.from, m.RequestID, true}, service: m.ServiceID, tid: m.TransactionID,
 		private: slices.Clone(m.PrivateData[mad.CMAHeaderLen:]),
 	}
-	if answer := a.recent.find(q.key, a.Clock.Now()); answer != nil {
-		a.Send(in.from, answer)
+	if answer := a.recent.find(q.key, a.clock.Now()); answer != nil {
+		a.send(in.from, answer)
 		return nil
 	}
 	var h mad.CMAHeader
@@ -168,14 +168,14 @@ func (a *Agent) handleSIDRREQ(in *arrival) func() {
 	l := a.listeners[m.ServiceID]
 	switch {
 	case m.ClassVersion != mad.CMClassVersion:
-		a.Send(in.from, q.reply(mad.SIDRREP{Status: mad.SIDRStatusUnsupportedVersion}, nil))
+		a.send(in.from, q.reply(mad.SIDRREP{Status: mad.SIDRStatusUnsupportedVersion}, nil))
 	case l == nil:
-		a.Send(in.from, q.reply(mad.SIDRREP{Status: mad.SIDRStatusUnsupported}, nil))
-	case !ok || from.Addr().Unmap() != in.from || to.Unmap() != a.Addr:
-		a.Send(in.from, q.reply(mad.SIDRREP{Status: mad.SIDRStatusReject}, nil))
-	case !slices.ContainsFunc(l.queue, q.same):
+		a.send(in.from, q.reply(mad.SIDRREP{Status: mad.SIDRStatusUnsupported}, nil))
+	case !ok || from.Addr().Unmap() != in.from || to.Unmap() != a.addr:
+		a.send(in.from, q.reply(mad.SIDRREP{Status: mad.SIDRStatusReject}, nil))
+	case !l.full() && !slices.ContainsFunc(l.queue, q.same):
 		q.local, q.remote = l.addr, from
-		l.add(q) // if the backlog is full, the peer asks again
+		l.add(q)
 	}
 	return nil
 }
@@ -209,16 +209,15 @@ func (q *inquiry) respond(m mad.SIDRREP, private []byte) error {
 	}
 	q.answered = true
 	message := q.reply(m, private)
-	q.a.recent.add(q.key, message, q.a.Clock.Now())
-	q.a.Send(q.key.addr, message)
+	q.a.recent.add(q.key, message, q.a.clock.Now())
+	q.a.send(q.key.addr, message)
 	return nil
 }
 
 func (q *inquiry) taken() {}
 
 func (q *inquiry) refuse() func() {
-	q.answered = true
-	q.a.Send(q.key.addr, q.reply(mad.SIDRREP{Status: mad.SIDRStatusUnsupported}, nil))
+	q.a.send(q.key.addr, q.reply(mad.SIDRREP{Status: mad.SIDRStatusUnsupported}, nil))
 	return nil
 }
 
@@ -241,7 +240,7 @@ func (q *inquiry) Accept(
 ) (provider.Connection, error) {
 	err := q.accept(qp, options)
 	if err != nil {
-		return nil, fmt.Errorf("answer lookup from %v at %s: %w", q.remote, q.a.Name, err)
+		return nil, fmt.Errorf("answer lookup from %v at %s: %w", q.remote, q.a.name, err)
 	}
 	return newDatagram(q.local, q.remote), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -335,6 +336,40 @@ func ExampleAddressHandle() {
 	// no connection needed, sender known: true
 }
 
+// The communication manager connects two queue pairs by an IP address and a port, as programs with
+// librdmacm do. Both ends may pass private data.
+func ExampleDevice_Dial() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	a := openStation(ctx, "roce@127.0.44.1", make([]byte, 64), verbs.AccessLocalWrite)
+	defer a.close()
+	b := openStation(ctx, "roce@127.0.44.2", make([]byte, 64), verbs.AccessLocalWrite)
+	defer b.close()
+
+	listener, err := b.device.Listen(ctx, netip.MustParseAddrPort("127.0.44.2:7471"), verbs.ListenOptions{})
+	check(err)
+	defer listener.Close()
+	go func() {
+		request, err := listener.Next(ctx)
+		check(err)
+		_, err = request.Accept(ctx, b.qp, verbs.ConnectOptions{PrivateData: []byte("welcome")})
+		check(err)
+	}()
+	c, err := a.device.Dial(ctx, a.qp, listener.Addr(), verbs.ConnectOptions{})
+	check(err)
+	fmt.Printf("%v: %v, %s\n", c.Remote(), a.qp.State(), c.Options().PrivateData[:7])
+	check(c.Disconnect(ctx))
+
+	qp, err := a.pd.CreateQP(verbs.QPConfig{SendCQ: a.cq, RecvCQ: a.cq})
+	check(err)
+	defer qp.Close()
+	_, err = a.device.Dial(ctx, qp, netip.MustParseAddrPort("127.0.44.2:9"), verbs.ConnectOptions{})
+	fmt.Println(errors.Is(err, verbs.ErrNobodyListens))
+	// Output:
+	// 127.0.44.2:7471: RTS, welcome
+	// true
+}
+
 // A device says what it can do before anything is created.
 func ExampleDevice_Capabilities() {
 	ctx := context.Background()
@@ -346,7 +381,7 @@ func ExampleDevice_Capabilities() {
 		fmt.Println("no memory of GPUs here")
 	}
 	// Output:
-	// RC, UC, UD, atomics, immediate data, inline, shared receive queues, memory address, memory watch, completion channels, asynchronous events
+	// RC, UC, UD, atomics, immediate data, inline, shared receive queues, memory address, memory watch, completion channels, asynchronous events, connection manager
 	// no memory of GPUs here
 }
 

@@ -82,8 +82,6 @@
 //
 // Package roce implements RC, UC and UD, atomics and shared receive queues, and neither memory
 // windows nor dma-buf. Package ibverbs has them all; they were tried on the kernel's rxe, dma-buf
-// on a stand-in only, and nothing on a card. No provider of this version implements Connector: that
-// part of the interface was checked against the tests' stand-ins only. Providers import neither
-// each other nor verbs. Package [github.com/rdmakit/rdmakit/verbs/recording] is for reports about
-// devices that need no data path.
+// on a stand-in only, and nothing on a card. Providers import neither each other nor verbs. Package
+// [github.com/rdmakit/rdmakit/verbs/recording] is for reports about devices that need no data path.
 package provider

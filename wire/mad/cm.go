@@ -25,20 +25,21 @@ const (
 	AttributeAPR     Attribute = 0x001a // its answer
 )
 
-// Lengths of private data in bytes (C twins: IB_CM_REQ_PRIVATE_DATA_SIZE and so on).
+// Lengths of the private data of each message, and of additional information, in bytes (C twins:
+// IB_CM_REQ_PRIVATE_DATA_SIZE and so on).
 const (
-	REQPrivateLen     = 92
-	MRAPrivateLen     = 222
-	REJPrivateLen     = 148
-	REPPrivateLen     = 196
-	RTUPrivateLen     = 224
-	DREQPrivateLen    = 220
-	DREPPrivateLen    = 224
-	LAPPrivateLen     = 168
-	APRPrivateLen     = 148
-	SIDRREQPrivateLen = 216
-	SIDRREPPrivateLen = 136
-	ARILen            = 72 // additional information of REJ, APR and SIDR_REP
+	REQPrivateLen     = 92  // of a [REQ]
+	MRAPrivateLen     = 222 // of an [MRA]
+	REJPrivateLen     = 148 // of a [REJ]
+	REPPrivateLen     = 196 // of a [REP]
+	RTUPrivateLen     = 224 // of an [RTU]
+	DREQPrivateLen    = 220 // of a [DREQ]
+	DREPPrivateLen    = 224 // of a [DREP]
+	LAPPrivateLen     = 168 // of a [LAP]
+	APRPrivateLen     = 148 // of an [APR]
+	SIDRREQPrivateLen = 216 // of a [SIDRREQ]
+	SIDRREPPrivateLen = 136 // of a [SIDRREP]
+	ARILen            = 72  // additional information of REJ, APR and SIDR_REP
 )
 
 // TransportService is the transport service type of a REQ: RC, UC, RD.
@@ -61,8 +62,8 @@ const (
 	MRAMessageOther MRAMessage = 2 // LAP of an MRA; in a REJ no message
 )
 
-// ConnectPath is a path of a REQ or LAP, as the sender of the message sees it. The path of a LAP has
-// other reserved bits: see [LAP].
+// ConnectPath is a path of a REQ or LAP, as the sender of the message sees it. The path of a LAP
+// has other reserved bits: see [LAP].
 type ConnectPath struct {
 	LocalPortLID    ib.LID // 0xffff across subnets, and 0 on Ethernet
 	RemotePortLID   ib.LID
@@ -125,7 +126,7 @@ type REQ struct {
 	RemoteCMResponseTimeout uint8 // 5 bits: in which the receiver is to answer, 4.096 µs << it
 	TransportService        TransportService
 	EndToEndFlowControl     bool
-	StartingPSN             ib.PSN // of the first packet from the sender
+	StartingPSN             ib.PSN // of the first packet to the sender
 	LocalCMResponseTimeout  uint8  // 5 bits: in which the sender will answer
 	RetryCount              uint8  // 3 bits
 	PartitionKey            ib.PKey
@@ -227,7 +228,7 @@ type REP struct {
 	Reserved15          uint8
 	LocalEECN           uint32
 	Reserved19          uint8
-	StartingPSN         ib.PSN // of the first packet from the sender
+	StartingPSN         ib.PSN // of the first packet to the sender
 	Reserved23          uint8
 	ResponderResources  uint8 // as in REQ
 	InitiatorDepth      uint8

@@ -55,7 +55,12 @@ func (in *inbox) init(c *Conn) {
 	in.c = c
 	in.resume = make(chan struct{}, 1)
 	in.read, in.poll = in.tryRead, in.tryPoll
-	size := 1 << 16
+}
+
+// allocate makes the buffers. They are made when something is to be received: a socket that only
+// sends needs none of their half a megabyte.
+func (in *inbox) allocate() {
+	const size = 1 << 16
 	for i := range in.buffer {
 		in.buffer[i] = make([]byte, size)
 	}
@@ -174,6 +179,9 @@ func (in *inbox) tryPoll(fd uintptr) { in.receive(fd, in.handle) }
 
 // receive reads the available datagrams. It sets errno to 0, EAGAIN or another error. mu is held.
 func (in *inbox) receive(fd uintptr, handle Handler) {
+	if in.buffer[0] == nil {
+		in.allocate()
+	}
 	v := &in.vector
 	for i := range inBatch {
 		h := &v.headers[i].header

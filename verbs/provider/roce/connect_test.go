@@ -23,7 +23,7 @@ type party struct {
 	mr     *verbs.MemoryRegion
 }
 
-func newParty(t *testing.T, name string, kind verbs.QPType) *party {
+func newParty(t testing.TB, name string, kind verbs.QPType) *party {
 	t.Helper()
 	p := &party{}
 	var err error
@@ -105,7 +105,7 @@ func TestDial(t *testing.T) {
 func testDial(t *testing.T, first, second string) {
 	t.Helper()
 	a := newParty(t, roce.Prefix+first, verbs.QPTypeRC)
-	b := a
+	var b *party
 	if first != second {
 		b = newParty(t, roce.Prefix+second, verbs.QPTypeRC)
 	} else { // the engine with itself
@@ -169,5 +169,55 @@ func TestNobodyListens(t *testing.T) {
 	_, err := a.device.Dial(limit(t), a.qp, netip.MustParseAddrPort("127.0.61.5:7174"), verbs.ConnectOptions{})
 	if !errors.Is(err, verbs.ErrNobodyListens) || !strings.Contains(err.Error(), "nobody listens on port 7174") {
 		t.Errorf("Dial = %v", err)
+	}
+}
+
+// TestDatagrams looks up a datagram service and sends to it.
+func TestDatagrams(t *testing.T) {
+	a := newParty(t, roce.Prefix+"127.0.61.6", verbs.QPTypeUD)
+	b := newParty(t, roce.Prefix+"127.0.61.7", verbs.QPTypeUD)
+	l, err := b.device.Listen(limit(t), netip.AddrPort{}, verbs.ListenOptions{PortSpace: verbs.PortSpaceUDP})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	done := make(chan error, 1)
+	go func() {
+		r, err := l.Next(limit(t))
+		if err == nil {
+			_, err = r.Accept(limit(t), b.qp, verbs.ConnectOptions{})
+		}
+		done <- err
+	}()
+	c, err := a.device.Dial(limit(t), a.qp, l.Addr(), verbs.ConnectOptions{})
+	if err = errors.Join(err, <-done); err != nil {
+		t.Fatal(err)
+	}
+	peer, ok := c.Datagram()
+	if !ok {
+		t.Fatal("the lookup has found no queue pair")
+	}
+	ah, err := a.pd.CreateAddressHandle(1, peer.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ah.Close()
+	receive := verbs.ReceiveRequest{ID: 5, Segments: []verbs.Segment{b.mr.Segment(0, 128)}}
+	if _, err := b.qp.PostReceive(receive); err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.qp.PostSend(verbs.SendRequest{
+		ID: 1, Segments: []verbs.Segment{a.mr.Segment(0, 64)}, To: ah.To(peer.QPN, peer.QKey),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wc [1]verbs.WorkCompletion
+	if _, err := b.cq.Wait(limit(t), wc[:]); err != nil || wc[0].Status != verbs.WCSuccess ||
+		wc[0].SourceQPN != a.qp.QPN() {
+		t.Errorf("receive: %+v, %v", wc[0], err)
+	}
+	if err := c.Disconnect(limit(t)); err != nil {
+		t.Error(err)
 	}
 }
