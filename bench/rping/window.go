@@ -118,7 +118,7 @@ func (w *Window) Recent(now time.Time) Recent {
 		longest = max(longest, p.longest)
 	}
 	micros := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
-	quantile := func(q float64) float64 { return micros(time.Duration(times.ValueAtQuantile(q))) }
+	quantile := func(q float64) float64 { return micros(min(time.Duration(times.ValueAtQuantile(q)), longest)) }
 	r.Min, r.Max = micros(shortest), micros(longest)
 	r.P50, r.P99, r.P999 = quantile(50), quantile(99), quantile(99.9)
 	return r

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"strconv"
 	"sync"
@@ -43,6 +44,8 @@ type pingLines struct {
 func (l *pingLines) add(s rping.Sample) {
 	text := []output.Cell{output.Plain(fmt.Sprintf("%v: ping %d: ", l.addr, s.N))}
 	switch {
+	case s.Time == 0 && errors.Is(s.Err, io.EOF):
+		text = append(text, output.Bad("lost"), output.Plain(": the server has disconnected"))
 	case s.Time == 0:
 		text = append(text, output.Bad("lost"), output.Plain(": "+s.Err.Error()))
 	case s.Err != nil:
@@ -163,7 +166,11 @@ func (w *pingWatch) run() {
 			return
 		case now := <-tick.C:
 			r := w.recent(now)
-			_ = w.app.Out.Frame(r, recentLine(&r)) // the summary reports it
+			if w.every == time.Second || w.app.Out.Structured() {
+				_ = w.app.Out.Frame(r, recentLine(&r)) // the summary reports it
+			} else {
+				_ = w.app.Out.Text(recentLine(&r))
+			}
 		}
 	}
 }
@@ -189,23 +196,23 @@ func recentLine(r *rping.Recent) output.Block {
 	}
 	line := []output.Cell{
 		output.Plain(fmt.Sprintf("%s %s: last minute %s, ", r.At.Local().Format(time.TimeOnly), r.Remote,
-			english.Count(int(r.Sent), "ping"))), //nolint:gosec // a count of pings
-		counted(fmt.Sprintf("lost (%.2f %%)", loss), r.Lost, output.Bad), output.Plain(", "),
+			english.Count(int(r.Sent), "ping"))).Flow(0), //nolint:gosec // a count of pings
+		counted(fmt.Sprintf("lost (%.2f %%)", loss), r.Lost, output.Bad), output.Plain(", ").Flow(0),
 		counted("late", r.Late, output.Warn),
 	}
 	if r.Wrong > 0 {
-		line = append(line, output.Plain(", "), output.Bad(fmt.Sprintf("%d with other data", r.Wrong)))
+		line = append(line, output.Plain(", ").Flow(0), output.Bad(fmt.Sprintf("%d with other data", r.Wrong)).Flow(0))
 	}
 	line = append(line, output.Plain(fmt.Sprintf(", min %s p50 %s p99 %s p99.9 %s max %s us", cli.Figure(r.Min),
-		cli.Figure(r.P50), cli.Figure(r.P99), cli.Figure(r.P999), cli.Figure(r.Max))))
+		cli.Figure(r.P50), cli.Figure(r.P99), cli.Figure(r.P999), cli.Figure(r.Max))).Flow(0))
 	if r.Scale != "" {
-		line = append(line, output.Plain("; "), output.Warn(r.Scale))
+		line = append(line, output.Plain("; ").Flow(0), output.Warn(r.Scale).Flow(0))
 	}
-	lines := [][]output.Cell{line}
 	if r.Problem != "" {
-		lines = append(lines, []output.Cell{output.Bad("last ping"), output.Plain(": " + r.Problem)})
+		line = append(line, output.Plain("; ").Flow(0), output.Bad("last ping").Flow(0),
+			output.Plain(": "+r.Problem).Flow(0))
 	}
-	return output.Text{Lines: lines}
+	return output.Line(line...)
 }
 
 // servedSchema is the version of the JSON form of ping --listen.
