@@ -163,15 +163,23 @@ func (w *pingWatch) run() {
 	for {
 		select {
 		case <-w.stopping:
+			if w.every == time.Minute { // the last minute, which is not over
+				w.show(time.Now())
+			}
 			return
 		case now := <-tick.C:
-			r := w.recent(now)
-			if w.every == time.Second || w.app.Out.Structured() {
-				_ = w.app.Out.Frame(r, recentLine(&r)) // the summary reports it
-			} else {
-				_ = w.app.Out.Text(recentLine(&r))
-			}
+			w.show(now)
 		}
+	}
+}
+
+// show prints the last minute. The summary reports an error of the output.
+func (w *pingWatch) show(now time.Time) {
+	r := w.recent(now)
+	if w.every == time.Second || w.app.Out.Structured() {
+		_ = w.app.Out.Frame(r, recentLine(&r))
+	} else {
+		_ = w.app.Out.Text(recentLine(&r))
 	}
 }
 
