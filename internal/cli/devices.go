@@ -30,14 +30,7 @@ const staticHint = "use rdmactl, the build that loads libibverbs (Linux with gli
 // kernel, in the order of libibverbs, that can be opened and has an active port, as perftest takes
 // the first one, and otherwise the first engine; why names the device and those that were skipped.
 func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why string, err error) {
-	o := opener{loads: dl.Available}
-	for _, p := range builtin.All() {
-		if p.Name() == (ibverbs.Provider{}).Name() {
-			o.kernel = append(o.kernel, p)
-		} else {
-			o.engines = append(o.engines, p)
-		}
-	}
+	o := newOpener()
 	if strings.Contains(name, "@") {
 		device, err = verbs.Open(ctx, name, o.engines...)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -52,6 +45,18 @@ func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why stri
 	}
 	device, err = o.named(ctx, name)
 	return device, "", err
+}
+
+func newOpener() *opener {
+	o := &opener{loads: dl.Available}
+	for _, p := range builtin.All() {
+		if p.Name() == (ibverbs.Provider{}).Name() {
+			o.kernel = append(o.kernel, p)
+		} else {
+			o.engines = append(o.engines, p)
+		}
+	}
+	return o
 }
 
 // localNode scans this machine; what can't be read, or on systems other than Linux everything, is
@@ -71,6 +76,7 @@ type opener struct {
 	loads           bool // this build loads C libraries
 	node            *inventory.Snapshot
 	kernel, engines []provider.Provider
+	connector       bool // only devices that connect by themselves: see OpenConnector
 }
 
 // named opens a device of the kernel.
@@ -175,7 +181,7 @@ func (o *opener) firstKernel(ctx context.Context, skipped *skips) (*verbs.Device
 		skipped.add(cause(err), err, names...)
 	}
 	for _, info := range list {
-		if d := o.node.Device(info.Name); d != nil && refusal(d) != "" {
+		if d := o.node.Device(info.Name); d != nil && refusal(d) != "" && !o.connector {
 			skipped.add("iWARP needs rdma_cm to connect", nil, info.Name)
 			continue
 		}
@@ -187,10 +193,14 @@ func (o *opener) firstKernel(ctx context.Context, skipped *skips) (*verbs.Device
 			skipped.add(cause(err), err, info.Name)
 			continue
 		}
-		if hasActivePort(ctx, device) {
+		switch {
+		case !hasActivePort(ctx, device):
+			skipped.add("no active port", device.Close(), info.Name)
+		case o.connector && !connects(device):
+			skipped.add(noConnector, device.Close(), info.Name)
+		default:
 			return device, nil
 		}
-		skipped.add("no active port", device.Close(), info.Name)
 	}
 	return nil, nil
 }

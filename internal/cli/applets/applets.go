@@ -6,6 +6,7 @@ package applets
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 
@@ -142,6 +143,12 @@ func runApplet(ctx context.Context, app *cli.App, name string, source cli.Source
 			if why != "" {
 				_, _ = fmt.Fprintf(app.Stderr, "%s: %s\n", name, why)
 			}
+			return d, err
+		}
+		env.OpenConnector = func(ctx context.Context, local, remote netip.Addr) (*verbs.Device, error) {
+			d, _, err := cli.OpenConnector(ctx, cli.ConnectorRequest{
+				Name: app.Config.Device, Local: local, Remote: remote,
+			})
 			return d, err
 		}
 		env.ChooseGID = func(ctx context.Context, device *verbs.Device, port int) (int, error) {

@@ -62,9 +62,11 @@ func commandFor(name string) string {
 		"ibv_devices":   "detect",
 		"ibv_devinfo":   "show",
 		"perfquery":     "fabric errors",
+		"rping":         "ping",
 		"show_gids":     "show",
 		"sminfo":        "fabric sm",
 		"smpquery":      "fabric topology",
+		"ucmatose":      "ping",
 	}[name]
 }
 

@@ -1,6 +1,6 @@
-// Package connect holds the command that tries connections: rdmactl connect. It parses flags, finds
-// the ports of this machine and prints the report; the work is done by the module's package
-// connect.
+// Package connect holds the commands that try connections: rdmactl connect and rdmactl ping. It
+// parses flags, finds the ports of this machine and prints the report; the work is done by the
+// module's packages connect and bench/rping.
 package connect
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/bench/rping"
 	"github.com/rdmakit/rdmakit/connect"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
@@ -29,13 +30,19 @@ import (
 
 // Commands returns the commands of this package.
 func Commands() []cli.Entry {
-	return []cli.Entry{{Group: cli.GroupNode, Build: newConnectCommand}}
+	return []cli.Entry{
+		{Group: cli.GroupNode, Build: newConnectCommand},
+		{Group: cli.GroupNode, Build: newPingCommand},
+	}
 }
 
-// Schemas returns an empty value of each document that the command prints with -o json, keyed by
+// Schemas returns an empty value of each document that the commands print with -o json, keyed by
 // the name in its "schema" field.
 func Schemas() map[string]any {
-	return map[string]any{connect.Schema: connect.Report{}}
+	return map[string]any{
+		connect.Schema: connect.Report{}, rping.Schema: rping.Result{}, rping.RecentSchema: rping.Recent{},
+		servedSchema: served{},
+	}
 }
 
 // connectFlags are the flags of the command.

@@ -243,6 +243,11 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			t.Errorf("rdmactl fabric ping: %v", err)
 		}
 	}
+	for _, document := range rdmaPings(t) {
+		if err := v.check(document); err != nil {
+			t.Errorf("rdmactl ping: %v", err)
+		}
+	}
 	for _, test := range []string{"write-bw", "read-lat"} {
 		for _, document := range measurement(t, test) {
 			if err := v.check(document); err != nil {
@@ -255,6 +260,28 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			t.Errorf("no command printed %s: there is nothing to hold its schema to", name)
 		}
 	}
+}
+
+// rdmaPings returns the output of rdmactl ping as server and as client, with --watch, and of a
+// failure.
+func rdmaPings(t *testing.T) []map[string]any {
+	t.Helper()
+	server := make(chan []map[string]any, 1)
+	go func() {
+		server <- documents(t, "", "ping", "--listen", "127.0.12.8", "-c", "1", "--timeout", "20s", "-o", "json")
+	}()
+	client := []string{"ping", "-d", "roce@127.0.12.9", "127.0.12.8", "-c", "3", "-i", "1ms", "-o", "json", "--watch"}
+	var out []map[string]any
+	for range 50 {
+		failed := documents(t, "", "ping", "-d", "roce@127.0.12.9", "-p", "9", "--lost-after", "200ms", "127.0.12.8",
+			"-o", "json")
+		failure, _ := failed[0]["failure"].(map[string]any)
+		if out = failed; failure["code"] == "nobody-listens" { // the server's device is open
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return slices.Concat(out, documents(t, "", client...), <-server)
 }
 
 // measurement returns the output of both ends of a test.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -43,6 +44,10 @@ type Env struct {
 	// OpenSubnet opens a port for management datagrams, any port with "" and 0; nil if there is no
 	// subnet, as on a recorded node.
 	OpenSubnet func(ctx context.Context, device string, port int) (fabric.Transport, error)
+	// OpenConnector opens a device that connects by address: the one with the address local, or the
+	// one that the route to remote begins at; either may be the zero Addr. It is nil if no device
+	// can be opened, as on a recorded node.
+	OpenConnector func(ctx context.Context, local, remote netip.Addr) (*verbs.Device, error)
 	// Hints returns hints for an error; it may be nil.
 	Hints func(error) []string
 }
@@ -82,8 +87,9 @@ type Option struct {
 
 // All returns the applets in alphabetical order.
 func All() []Applet {
-	list := append(append(perftests(), diagnostics()...), ibdev2netdev(), ibstat(), ibstatus(), ibvDevices(),
-		ibvDevinfo(), showGIDs())
+	list := slices.Concat(perftests(), diagnostics(), connectors(), []Applet{
+		ibdev2netdev(), ibstat(), ibstatus(), ibvDevices(), ibvDevinfo(), showGIDs(),
+	})
 	slices.SortFunc(list, func(a, b Applet) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }

@@ -30,7 +30,9 @@ type Getopt struct {
 	Options []Option // the known options
 	// Ordered makes the first operand end the options, as POSIXLY_CORRECT does.
 	Ordered bool
-	ErrOut  io.Writer
+	// ShortOnly makes it parse as getopt does: there are no long options.
+	ShortOnly bool
+	ErrOut    io.Writer
 	// Operands collects the operands; it is complete once Next has returned false.
 	Operands []string
 
@@ -62,7 +64,7 @@ func (g *Getopt) Next() (letter byte, arg string, ok bool) {
 				g.Operands = append(g.Operands, g.args...)
 				g.args = nil
 			}
-		case word[1] == '-':
+		case word[1] == '-' && !g.ShortOnly:
 			return g.long(word[2:])
 		default:
 			g.bundle = word[1:]

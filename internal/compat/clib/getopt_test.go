@@ -56,6 +56,23 @@ func TestGetopt(t *testing.T) {
 	}
 }
 
+// TestShortOnly holds the parser without long options to getopt(3).
+func TestShortOnly(t *testing.T) {
+	g := NewGetopt([]string{"-a", "--x", "--a", "b", "--", "-a"}, []Option{Flag("", 'a'), Flag("x", 'x')})
+	g.ShortOnly = true
+	var found string
+	for {
+		letter, _, ok := g.Next()
+		if !ok {
+			break
+		}
+		found += string(rune(letter))
+	}
+	if want := "a?x?a"; found != want || len(g.Operands) != 2 {
+		t.Errorf("options %q, operands %q, want %q, [b -a]", found, g.Operands, want)
+	}
+}
+
 func FuzzGetopt(f *testing.F) {
 	f.Add("-ld x --de=1 -- y")
 	f.Fuzz(func(t *testing.T, line string) {

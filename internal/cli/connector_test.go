@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+)
+
+// TestDeviceAt finds the device of the kernel with an address: in a GID table, or on the IPoIB
+// device of a port.
+func TestDeviceAt(t *testing.T) {
+	for _, tt := range []struct{ tree, addr, want string }{
+		{"51_rxe_siw", "192.0.2.1", "rxe0"},
+		{"51_rxe_siw", "192.0.2.77", ""},
+		{"51_rxe_siw", "127.0.0.1", ""},
+	} {
+		if got := deviceAt(scanTree(t, tt.tree), netip.MustParseAddr(tt.addr)); got != tt.want {
+			t.Errorf("deviceAt(%s, %s) = %q, want %q", tt.tree, tt.addr, got, tt.want)
+		}
+	}
+	ipoib := &inventory.Snapshot{Netdevs: []inventory.Netdev{
+		{Name: "eth0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.0.1/16")}},
+		{Name: "ib0", RDMADevice: "mlx5_0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/16")}},
+	}}
+	for addr, want := range map[string]string{"10.0.0.1": "mlx5_0", "10.1.0.1": "", "10.0.0.2": ""} {
+		if got := deviceAt(ipoib, netip.MustParseAddr(addr)); got != want {
+			t.Errorf("deviceAt(%s) with IPoIB = %q, want %q", addr, got, want)
+		}
+	}
+}
+
+// connectorDevice is a device with or without a connection manager.
+type connectorDevice struct {
+	fakeDevice
+	connects bool
+}
+
+func (d connectorDevice) Capabilities() provider.Capabilities {
+	if d.connects {
+		return provider.CapRC | provider.CapConnector
+	}
+	return provider.CapRC
+}
+
+type connectorProvider struct {
+	fakeProvider
+	connects bool
+}
+
+func (p connectorProvider) Open(ctx context.Context, name string) (provider.Device, error) {
+	d, err := p.fakeProvider.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	f, _ := d.(fakeDevice)
+	return connectorDevice{f, p.connects}, nil
+}
+
+// TestOpenAt prefers the kernel's device with an address, if it can connect, to the engine there.
+func TestOpenAt(t *testing.T) {
+	engine := connectorProvider{fakeProvider{names: []string{"roce@192.0.2.1"}}, true}
+	for _, tt := range []struct {
+		name   string
+		kernel connectorProvider
+		loads  bool
+		addr   string
+		want   string
+		why    string
+	}{
+		{"kernel", connectorProvider{fakeProvider{names: []string{"rxe0"}}, true}, true, "192.0.2.1", "rxe0", ""},
+		{
+			"no connector",
+			connectorProvider{fakeProvider{names: []string{"rxe0"}}, false},
+			true, "192.0.2.1",
+			"roce@192.0.2.1", "; skipped rxe0 (" + noConnector + ")",
+		},
+		{
+			"denied", connectorProvider{fakeProvider{
+				names: []string{"rxe0"}, deny: map[string]error{"rxe0": fs.ErrPermission},
+			}, true}, true, "192.0.2.1", "roce@192.0.2.1", "; skipped rxe0 (open device rxe0: permission denied)",
+		},
+		{
+			"static",
+			connectorProvider{},
+			false, "192.0.2.1", "roce@192.0.2.1",
+			"; skipped rxe0 (rdmactl-static has no libibverbs)",
+		},
+		{"other address", connectorProvider{fakeProvider{names: []string{"rxe0"}}, true}, true, "192.0.2.9", "", ""},
+	} {
+		o := &opener{
+			loads: tt.loads, node: scanTree(t, "51_rxe_siw"), connector: true, kernel: []provider.Provider{tt.kernel},
+			engines: []provider.Provider{engine},
+		}
+		d, skipped, err := o.at(t.Context(), netip.MustParseAddr(tt.addr))
+		if tt.want == "" {
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %v, %v, want no device", tt.name, d, err)
+			}
+			continue
+		}
+		if err != nil || d.Name() != tt.want || !strings.HasSuffix(skipped.String(), tt.why) {
+			t.Errorf("%s: %v, %q, %v, want %s, %q", tt.name, d, skipped, err, tt.want, tt.why)
+		}
+	}
+}
+
+// TestFirstConnector skips devices without a connection manager, and doesn't skip iWARP.
+func TestFirstConnector(t *testing.T) {
+	for _, connects := range []bool{true, false} {
+		o := &opener{
+			loads: true, node: scanTree(t, "51_rxe_siw"), connector: true,
+			kernel:  []provider.Provider{connectorProvider{fakeProvider{names: []string{"siw0"}}, connects}},
+			engines: []provider.Provider{connectorProvider{fakeProvider{names: []string{"roce@eth0"}}, true}},
+		}
+		d, why, err := o.first(t.Context())
+		want := map[bool]string{true: "siw0", false: "roce@eth0"}[connects]
+		if err != nil || d.Name() != want || !connects && !strings.Contains(why, "skipped siw0 ("+noConnector+")") {
+			t.Errorf("first with connects %t = %v, %q, %v, want %s", connects, d, why, err, want)
+		}
+	}
+}
+
+// TestOpenConnector opens engines of this machine.
+func TestOpenConnector(t *testing.T) {
+	parse := netip.MustParseAddr
+	want := ConnectorRequest{Local: parse("127.0.62.100"), Remote: parse("127.0.62.101")}
+	d, why, err := OpenConnector(t.Context(), want)
+	if err != nil || d.Name() != "roce@127.0.62.100" || !strings.Contains(why, "which has the address 127.0.62.100") {
+		t.Fatalf("OpenConnector = %v, %q, %v", d, why, err)
+	}
+	defer d.Close()
+	_, _, err = OpenConnector(t.Context(), want)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("a second engine at the address: %v", err)
+	}
+	_, _, err = OpenConnector(t.Context(), ConnectorRequest{Local: parse("203.0.113.7")})
+	if ExitCode(err) != ExitNotFound || len(Hints(err)) == 0 {
+		t.Errorf("an address of another machine: %v, hints %q", err, Hints(err))
+	}
+	if _, _, err := OpenConnector(t.Context(), ConnectorRequest{Name: "nosuch0"}); ExitCode(err) != ExitNotFound {
+		t.Errorf("no such device: %v", err)
+	}
+	near, err := verbs.Open(t.Context(), "roce@127.0.62.102", newOpener().engines...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	other := newOpener().loopback(t.Context(), parse("127.0.62.102"))
+	if other == nil || other.Name() == near.Name() {
+		t.Fatalf("loopback = %v", other)
+	}
+	_ = other.Close()
+	if d := newOpener().loopback(t.Context(), parse("::1")); d != nil {
+		t.Errorf("loopback to an IPv6 address = %v", d.Name())
+	}
+}
