@@ -108,9 +108,18 @@ func TestRDMACMPairing(t *testing.T) {
 		client, server     bench.RDMACM
 		ofClient, ofServer string // texts
 	}{
-		{r, off, "the server exchanges over TCP, and this end connects queue pairs by rdma_cm (-R)", "asks for a connection by rdma_cm"},
-		{z, off, "the server exchanges over TCP, and this end exchanges over rdma_cm", "asks for a connection by rdma_cm"},
-		{off, r, "the server connects by rdma_cm (-R or -z), and this end doesn't", "exchanges over TCP, and this end connects queue pairs by rdma_cm (-R)"},
+		{
+			r, off, "the server exchanges over TCP, and this end connects queue pairs by rdma_cm (-R)",
+			"asks for a connection by rdma_cm",
+		},
+		{
+			z, off, "the server exchanges over TCP, and this end exchanges over rdma_cm",
+			"asks for a connection by rdma_cm",
+		},
+		{
+			off, r, "the server connects by rdma_cm (-R or -z), and this end doesn't",
+			"exchanges over TCP, and this end connects queue pairs by rdma_cm (-R)",
+		},
 		{r, z, "", "the peer connects queue pairs by rdma_cm (-R), and this end exchanges over rdma_cm"},
 		{z, r, "", "the peer exchanges over rdma_cm and connects queue pairs itself (-z), and this end connects"},
 	} {

@@ -258,7 +258,8 @@ func (c *cmConn) Write(b []byte) (int, error) {
 	at := cmReceives * cmSlot
 	copy(c.memory[at:], b)
 	if _, err := c.qp.PostSend(verbs.SendRequest{
-		ID: cmSendID, Op: verbs.SendOpSend, Flags: verbs.SendSignaled, Segments: []verbs.Segment{c.mr.Segment(at, len(b))},
+		ID: cmSendID, Op: verbs.SendOpSend, Flags: verbs.SendSignaled,
+		Segments: []verbs.Segment{c.mr.Segment(at, len(b))},
 	}); err != nil {
 		return 0, err
 	}

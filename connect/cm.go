@@ -165,8 +165,8 @@ func (t *trial) accept(ctx context.Context, status *Status) (*verbs.Connection, 
 		if bytes.HasPrefix(r.Options().PrivateData, []byte(cmGreeting)) {
 			link, err := r.Accept(ctx, t.p.rig.qp, t.options())
 			if err != nil {
-				status.Observed = append(status.Observed, fmt.Sprintf("a connection request (REQ) of %v has arrived at %s",
-					r.Remote().Addr(), t.p.name()))
+				const text = "a connection request (REQ) of %v has arrived at %s"
+				status.Observed = append(status.Observed, fmt.Sprintf(text, r.Remote().Addr(), t.p.name()))
 			}
 			return link, err
 		}

@@ -29,7 +29,8 @@ const (
 	StageData      Stage = "data"       // pings and writes
 )
 
-// Stages returns all stages in their order. An attempt has either StageCM, or StageRTR and StageRTS.
+// Stages returns all stages in their order. An attempt has either StageCM, or StageRTR and
+// StageRTS.
 func Stages() []Stage {
 	return []Stage{
 		StageOpen, StageRegister, StageResolve, StageExchange, StageCM, StageRTR, StageRTS, StageFirstSend, StageData,

@@ -114,8 +114,8 @@ func (s *Session) receive(ctx context.Context, n int) ([]byte, error) {
 	return s.exchange(ctx, nil, n, false)
 }
 
-// SyncQPN is [Session.Sync], and returns the number of a queue pair that the peer has sent: 0 from a
-// perftest that has none yet.
+// SyncQPN is [Session.Sync], and returns the number of a queue pair that the peer has sent: 0 from
+// a perftest that has none yet.
 func (s *Session) SyncQPN(ctx context.Context, name string, own Destination) (ib.QPN, error) {
 	var theirs Destination
 	err := s.key(ctx, name, &own, &theirs, false)

@@ -463,7 +463,8 @@ func measure(
 	}
 	conn, err := bench.Meet(ctx, device, host, port, cfg, func() {
 		printer.Waiting()
-		app.Out.Note("%v on %s: waiting for a client on %s port %d", cfg.Test, device.Name(), network(cfg.RDMACM), port)
+		app.Out.Note("%v on %s: waiting for a client on %s port %d", cfg.Test, device.Name(), network(cfg.RDMACM),
+			port)
 	})
 	if err != nil {
 		return bench.Result{}, cli.WithHints(err, connectHints(err, host)...)
