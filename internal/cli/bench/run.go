@@ -525,7 +525,8 @@ func connectHints(err error, host string) []string {
 	case errors.As(err, &lookup):
 		return []string{"HOST is the name or address of the machine that runs the server"}
 	case host != "" && cli.ExitCode(err) == cli.ExitUnreachable:
-		return []string{"start the server first, with the same -p at both ends, and without -R; a server accepts one client"}
+		return []string{"start the server first, with the same -p at both ends, and without -R; a server accepts " +
+			"one client"}
 	case host == "" && (errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES)):
 		return []string{"-p PORT selects another port; use the same one at both ends"}
 	}
