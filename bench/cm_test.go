@@ -60,6 +60,9 @@ func pair(
 	return ofClient, <-done
 }
 
+// cmGoodbye is how long an end waits for another one that doesn't end.
+const cmGoodbye = 2 * time.Second
+
 func TestRDMACM(t *testing.T) {
 	client, server := open(t, "127.0.63.1"), open(t, "127.0.63.2")
 	for _, test := range bench.Tests() {
@@ -85,13 +88,21 @@ func TestRDMACM(t *testing.T) {
 		for name, cfg := range variants {
 			t.Run(fmt.Sprintf("%v/%s", test, name), func(t *testing.T) {
 				cfg.Test = test
-				began := time.Now()
-				a, b := pair(t, client, server, "127.0.63.2", 18600, cfg, cfg)
-				if a.err != nil || b.err != nil {
-					t.Fatalf("client: %v; server: %v", a.err, b.err)
+				var took time.Duration
+				var a, b ended
+				for range 2 { // a busy machine may delay one run
+					began := time.Now()
+					a, b = pair(t, client, server, "127.0.63.2", 18600, cfg, cfg)
+					if a.err != nil || b.err != nil {
+						t.Fatalf("client: %v; server: %v", a.err, b.err)
+					}
+					took = time.Since(began)
+					if took < cmGoodbye || cfg.AllSizes {
+						break
+					}
 				}
-				if took := time.Since(began); took > 1500*time.Millisecond && !cfg.AllSizes {
-					t.Errorf("took %v", took)
+				if took >= cmGoodbye && !cfg.AllSizes {
+					t.Errorf("took %v: an end has waited for the other's end", took)
 				}
 				check(t, cfg, a.result, true)
 				check(t, cfg, b.result, false)
