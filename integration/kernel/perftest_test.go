@@ -198,10 +198,18 @@ func (r *perftestRig) asClient(
 	if _, err := r.g.Output(ctx, await(r.listens)); err != nil {
 		return out, res, errors.Join(fmt.Errorf("%s does not listen: %w", theirs, err), <-done)
 	}
-	cmd := r.g.HostCommand(ctx, r.bin, args...)
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	oursErr := cmd.Run()
+	var oursErr error
+	for range 50 {
+		stdout.Reset()
+		stderr.Reset()
+		cmd := r.g.HostCommand(ctx, r.bin, args...)
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if oursErr = cmd.Run(); !strings.Contains(stderr.String(), "nobody listens") { // by rdma_cm: not yet
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
 	theirsErr := <-done
 	return both(stdout.Bytes(), stderr.String(), oursErr, res, theirsErr, args, theirs)
 }
