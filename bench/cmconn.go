@@ -189,9 +189,14 @@ func (c *cmConn) keepAlive(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		request := verbs.SendRequest{ID: cmAliveID, Op: verbs.SendOpWrite, Flags: verbs.SendSignaled}
-		_, _ = c.qp.PostSend(request) // a full queue is not idle
+		_ = c.tryPeer() // a full queue is not idle
 	}
+}
+
+// tryPeer sends an empty WRITE.
+func (c *cmConn) tryPeer() error {
+	_, err := c.qp.PostSend(verbs.SendRequest{ID: cmAliveID, Op: verbs.SendOpWrite, Flags: verbs.SendSignaled})
+	return err
 }
 
 // Rest returns how many bytes of the current message Read has not returned.
