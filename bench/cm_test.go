@@ -111,6 +111,33 @@ func TestRDMACM(t *testing.T) {
 	}
 }
 
+// TestRDMACMVersions tests ends that announce different versions, and so expect different layouts.
+func TestRDMACMVersions(t *testing.T) {
+	client, server := open(t, "127.0.63.15"), open(t, "127.0.63.16")
+	for _, versions := range [][2]perftest.Version{{606, 0}, {0, 606}, {628, 0}, {0, 628}, {628, 606}, {606, 628}} {
+		for _, test := range []bench.Test{bench.WriteBW, bench.SendLat} {
+			t.Run(fmt.Sprintf("%v %v", test, versions), func(t *testing.T) {
+				cfg := bench.Config{Test: test, Iterations: 20, RDMACM: bench.RDMACMConnect, Version: versions[0]}
+				own := cfg
+				own.Version = versions[1]
+				a, b := pair(t, client, server, "127.0.63.16", 18605, cfg, own)
+				if a.err != nil || b.err != nil {
+					t.Fatalf("client: %v; server: %v", a.err, b.err)
+				}
+			})
+		}
+	}
+	cfg := bench.Config{Iterations: 20, RDMACM: bench.RDMACMConnect} // they compare their parameters
+	own := cfg
+	own.QueuePairs = 2
+	a, b := pair(t, client, server, "127.0.63.16", 18605, cfg, own)
+	for _, end := range []ended{a, b} {
+		if end.err == nil || !strings.Contains(end.err.Error(), "the ends differ: number of queue pairs") {
+			t.Errorf("different numbers: %v", end.err)
+		}
+	}
+}
+
 // TestRDMACMPairing tests ends that don't meet in the same way.
 func TestRDMACMPairing(t *testing.T) {
 	client, server := open(t, "127.0.63.3"), open(t, "127.0.63.4")

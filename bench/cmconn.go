@@ -153,6 +153,8 @@ func (c *cmConn) completed(ctx context.Context, wc *verbs.WorkCompletion) error 
 		err = io.EOF
 	}
 	switch {
+	case err != nil && wc.ID == cmAliveID:
+		return fmt.Errorf("the peer doesn't answer any more: %w", err)
 	case err != nil:
 		return err
 	case wc.ID == cmSendID:
