@@ -198,7 +198,9 @@ func (s *Session) Hello(ctx context.Context, own Hello) (Agreed, error) {
 	if err != nil {
 		return agreed, err
 	}
-	if _, err := agreed.Peer.Decode(got); err != nil {
+	if _, err := agreed.Peer.Decode(got); errors.Is(err, ErrNeedsCM) {
+		return agreed, s.failed(stepVersions, err)
+	} else if err != nil {
 		return agreed, s.failed(stepVersions, fmt.Errorf("%w: it sent %q", ErrForeign, got))
 	}
 	if s.cfg.CM && agreed.Peer >= versionTail {
