@@ -52,6 +52,9 @@ func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, loc
 	if err != nil {
 		return cfg, local{}, 0, err
 	}
+	if err := checkConnector(device, cfg.RDMACM); err != nil {
+		return cfg, local{}, 0, err
+	}
 	port := local{}
 	if port.PortAttributes, err = device.Port(ctx, cfg.Port); err != nil {
 		return cfg, port, 0, err
@@ -174,6 +177,9 @@ func (r *run) checkPeers() error {
 		own[address{d.LID, d.GID, d.QPN}] = true
 	}
 	for _, d := range r.peers {
+		if d.QPN == 0 && r.cfg.RDMACM == RDMACMExchange {
+			return &PairingError{Own: RDMACMExchange.does(), Theirs: "the peer " + RDMACMConnect.does()}
+		}
 		if own[address{d.LID, d.GID, d.QPN}] {
 			return ErrEcho
 		}

@@ -84,7 +84,11 @@ type Config struct {
 	// ReportGbps must equal the peer's --report_gbits: the peer prints the reported numbers as they
 	// are, without a unit in the report. The default unit is MiB/s, which perftest calls MB/s.
 	ReportGbps bool
-	// Version is the version of perftest's protocol to announce; 0 is perftest.VersionAnnounced.
+	// RDMACM is how the ends meet, and connect their queue pairs; both need the same. The device
+	// needs verbs.CapConnector, unless it is RDMACMOff.
+	RDMACM RDMACM
+	// Version is the version of perftest's protocol to announce; 0 is perftest.VersionAnnounced, or
+	// perftest.VersionCM over rdma_cm.
 	// Below perftest.VersionStruct, the ends don't compare their parameters.
 	Version perftest.Version
 	// Observer receives the progress of the run.
@@ -175,7 +179,7 @@ func (c Config) normalized() (Config, error) {
 	if c.MTU != 0 && c.MTU.Code() == 0 {
 		errs = append(errs, fmt.Errorf("MTU %d is not 256, 512, 1024, 2048 or 4096", c.MTU))
 	}
-	errs = append(errs, c.checkQPType(), c.checkGPU(), c.adjust(moderated), c.checkDuration())
+	errs = append(errs, c.checkQPType(), c.checkGPU(), c.checkRDMACM(), c.adjust(moderated), c.checkDuration())
 	if err := errors.Join(errs...); err != nil {
 		return c, err
 	}

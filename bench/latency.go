@@ -184,7 +184,7 @@ func (r *run) writeLatency(ctx context.Context, size int) (LatencyPoint, error) 
 	send := func(sent uint64) error {
 		*stamp = byte(sent)
 		err := r.post(p.ctx, wr)
-		if err != nil && sent == p.limit && unanswered(p.ctx, err) {
+		if err != nil && sent == p.limit && r.unanswered(p.ctx, err) {
 			last, err = err, nil // it may have arrived: the rest of the exchange decides
 		}
 		return err
@@ -202,8 +202,11 @@ func (r *run) writeLatency(ctx context.Context, size int) (LatencyPoint, error) 
 
 // unanswered reports whether a request failed because its acknowledgement never came: the retries
 // are used up, or the peer has closed the connection in the meantime.
-func unanswered(ctx context.Context, err error) bool {
+func (r *run) unanswered(ctx context.Context, err error) bool {
 	failed, ok := errors.AsType[*verbs.CompletionError](err)
+	if ok && len(r.links) > 0 && failed.Status == verbs.WCFlushed { // the peer has disconnected
+		return true
+	}
 	return ok && failed.Status == verbs.WCRetryExceeded || errors.Is(context.Cause(ctx), perftest.ErrClosed)
 }
 

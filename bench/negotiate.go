@@ -39,8 +39,9 @@ func (c *Config) parameters(device *verbs.Device) (p perftest.Parameters) {
 	p.Set(perftest.ParamReportFormat, choose(c.ReportGbps, perftest.ReportGbps, perftest.ReportMBps))
 	p.Set(perftest.ParamSize, uint64(c.Size))
 	p.Set(perftest.ParamQueuePairs, uint64(c.QueuePairs))
+	p.Set(perftest.ParamRDMACM, choose(c.RDMACM != RDMACMOff, 1, 0))
 	for _, name := range []perftest.Parameter{
-		perftest.ParamAESXTS, perftest.ParamRDMACM, perftest.ParamWriteImmediate, perftest.ParamSignature,
+		perftest.ParamAESXTS, perftest.ParamWriteImmediate, perftest.ParamSignature,
 		perftest.ParamDataValidation, perftest.ParamDuplex, perftest.ParamMLX5Mask,
 	} {
 		p.Set(name, 0) // this end has none of it

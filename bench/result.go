@@ -46,8 +46,9 @@ type Setup struct {
 	RxDepth         int        `json:"rxDepth"`
 	CQModeration    int        `json:"cqModeration"`
 	PostList        int        `json:"postList"`
-	QPType          string     `json:"qpType"` // RC, UC or UD
-	Inline          int        `json:"inline"` // messages up to this number of bytes are copied when posted
+	QPType          string     `json:"qpType"`           // RC, UC or UD
+	RDMACM          string     `json:"rdmaCM,omitempty"` // perftest's option: -z or -R; "" over TCP
+	Inline          int        `json:"inline"`           // messages up to this number of bytes are copied when posted
 	HugePages       bool       `json:"hugePages,omitempty"`
 	Memory          string     `json:"memory,omitempty"`   // GPU and way to register; "" is memory of the host
 	MRPerQP         bool       `json:"mrPerQP,omitempty"`  // each queue pair has its own region

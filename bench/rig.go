@@ -37,7 +37,10 @@ type rig struct {
 	posted []int // receive requests posted per queue pair
 	wcs    []verbs.WorkCompletion
 	meter  cpuMeter
-	moved  atomic.Uint64 // polls that returned completions, for watchdog
+	moved  atomic.Uint64       // polls that returned completions, for watchdog
+	links  []*verbs.Connection // of qps that rdma_cm has connected
+	// orderly is set before close if the test has succeeded.
+	orderly bool
 }
 
 // cacheLine is the stride that this end proposes, in bytes.
@@ -118,9 +121,14 @@ func (r *rig) addQP(i int) error {
 		RKey: r.region(i).RKey(), VAddr: r.region(i).Addr() + uint64(r.target(i)), GID: r.port.gid,
 	}
 	r.own = append(r.own, d)
-	attr := verbs.QPAttributes{State: verbs.QPStateInit, Port: r.cfg.Port, Access: r.access(), QKey: qKey}
-	attr.Mask, _, _ = provider.TransitionAttributes(r.cfg.QPType, verbs.QPStateReset, attr.State)
-	return qp.Modify(attr)
+	return qp.Modify(initAttributes(r.cfg.QPType, r.cfg.Port, r.access(), r.cfg.qKey()))
+}
+
+// initAttributes are those of a queue pair that goes from RESET to INIT.
+func initAttributes(t verbs.QPType, port int, access verbs.Access, key uint32) verbs.QPAttributes {
+	attr := verbs.QPAttributes{State: verbs.QPStateInit, Port: port, Access: access, QKey: key}
+	attr.Mask, _, _ = provider.TransitionAttributes(t, verbs.QPStateReset, attr.State)
+	return attr
 }
 
 // access returns exactly the access rights that the peer of a test needs, so that requests of a
@@ -269,6 +277,7 @@ func (r *rig) direct(i, at int, wr *verbs.SendRequest) {
 // close frees everything, queue pairs first, which ends outstanding requests.
 func (r *rig) close() error {
 	var errs []error
+	r.disconnect()
 	for _, qp := range r.qps {
 		errs = append(errs, qp.Close())
 	}

@@ -16,11 +16,12 @@ import (
 type run struct {
 	*rig
 	session *perftest.Session
+	cm      *cmConn // of an exchange over rdma_cm
 	result  Result
 }
 
 // Run runs a test with the peer at the other end of conn, which the caller closes. It returns when
-// the peer is done, or when ctx ends.
+// the peer is done, or when ctx ends. Over rdma_cm, conn must be that of [Meet].
 //
 // The server of a WRITE or READ test measures nothing: the result of a bandwidth test is the
 // client's report, and the result of read_lat is empty.
@@ -53,8 +54,12 @@ func start(ctx context.Context, device *verbs.Device, conn perftest.Conn, cfg Co
 	if cfg.GIDIndex == NoGID {
 		form = perftest.KeyWithoutGID
 	}
+	over, err := overCM(conn, cfg.RDMACM)
+	if err != nil {
+		return Result{}, err
+	}
 	session := perftest.NewSession(conn, perftest.Config{
-		Role: cfg.Role, Form: form, StepTimeout: cfg.StepTimeout, Version: cfg.Version,
+		Role: cfg.Role, Form: form, StepTimeout: cfg.StepTimeout, Version: cfg.Version, CM: over != nil,
 	})
 	agreed, err := session.Hello(ctx, hello(mtu))
 	if err != nil {
@@ -71,10 +76,23 @@ func start(ctx context.Context, device *verbs.Device, conn perftest.Conn, cfg Co
 	if err != nil {
 		return Result{}, err
 	}
-	r := &run{rig: rig, session: session, result: Result{Schema: Schema, Setup: setupOf(rig, agreed, notes)}}
-	defer func() { err = errors.Join(err, rig.close()) }()
+	r := &run{rig: rig, session: session, cm: over}
+	r.result = Result{Schema: Schema, Setup: setupOf(rig, agreed, notes)}
+	defer func() {
+		rig.orderly = err == nil
+		err = errors.Join(err, rig.close())
+	}()
 	ctx, stop := r.guard(ctx)
 	defer stop()
+	if cfg.RDMACM == RDMACMConnect {
+		if err := r.connectCM(ctx, agreed.Peer); err != nil {
+			return r.result, err
+		}
+		if cfg.MTU != 0 && cfg.MTU != rig.mtu {
+			notes = append(notes, fmt.Sprintf("rdma_cm has chosen the path MTU %d", rig.mtu))
+		}
+		r.result.Setup = setupOf(rig, agreed, notes)
+	}
 	call(cfg.Observer.Prepared, &r.result.Setup)
 	if err := r.introduce(ctx); err != nil {
 		return r.result, err
@@ -104,6 +122,9 @@ func setupOf(r *rig, agreed perftest.Agreed, notes []string) Setup {
 		CPUs: cpus.FormatList(c.CPUs), NUMANode: c.NUMANode,
 		DurationSeconds: c.Duration.Seconds(), PeerVersion: agreed.Peer.String(), Notes: notes,
 		Local: endpoints(r.own),
+	}
+	if c.RDMACM != RDMACMOff {
+		s.RDMACM = c.RDMACM.String()
 	}
 	if c.Test.Op() == verbs.SendOpRead {
 		s.OutReads = int(r.own[0].OutReads)
@@ -142,7 +163,10 @@ func (r *run) introduce(ctx context.Context) (err error) {
 				err = r.checkPeers()
 			}
 		case stepConnect:
-			if err = r.connect(); err == nil {
+			if r.cfg.RDMACM != RDMACMConnect {
+				err = r.connect()
+			}
+			if err == nil {
 				r.result.Remote = endpoints(r.peers)
 				call(r.cfg.Observer.Connected, &r.result.Setup)
 			}

@@ -48,13 +48,17 @@ type trial struct {
 	p    *prepared
 	prop Proposal
 	peer *Endpoint // nil until it is known
-	out  Attempt
+	// listener waits for the connection request of an attempt by the communication manager, at the
+	// listener.
+	listener *verbs.Listener
+	out      Attempt
 }
 
 // try runs an attempt from the exchange on. err is set if the session can't go on.
 func try(ctx context.Context, s *session, p *prepared, prop Proposal, cfg Config) (out Attempt, err error) {
 	t := &trial{cfg: cfg, s: s, p: p, prop: prop, out: p.attempt()}
 	t.out.Rail = prop.Rail
+	defer t.closeCM()
 	f, err := t.run(ctx)
 	if err != nil {
 		f = t.broken(f, err)
@@ -119,7 +123,12 @@ func (t *trial) run(ctx context.Context) (*Failure, error) {
 		return f, err
 	}
 	t.p.stages.end(true)
-	if f, err := t.connect(ctx, agreed); f != nil || err != nil {
+	if prop := t.prop; prop.CM {
+		f, err = t.connectCM(ctx)
+	} else {
+		f, err = t.connect(ctx, agreed)
+	}
+	if f != nil || err != nil {
 		return f, err
 	}
 	return t.transfer(ctx)
@@ -131,6 +140,9 @@ func (t *trial) exchange(ctx context.Context) (a agreement, f *Failure, err erro
 	clock.begin(StageExchange)
 	if own != nil {
 		clock.list = clock.list[:len(clock.list)-1] // nothing to exchange
+	}
+	if own == nil && t.prop.CM {
+		own = t.openCM(ctx)
 	}
 	m := Message{Kind: KindPort, Failure: own}
 	if own == nil {
@@ -148,6 +160,9 @@ func (t *trial) exchange(ctx context.Context) (a agreement, f *Failure, err erro
 	}
 	t.peer = theirs.Port
 	t.out.Remote = endOf(t.peer)
+	if t.prop.CM && t.s.client && t.peer.Service == 0 {
+		return a, nil, errNoService
+	}
 	if t.peer.Software {
 		t.out.Scale = ScaleSoftware
 	}

@@ -121,7 +121,7 @@ func (e *end) dial(ctx context.Context, conn net.Conn) error {
 
 // proposal returns an attempt with the numbers of the configuration.
 func (e *end) proposal() Proposal {
-	return Proposal{Pings: e.cfg.Pings, Writes: e.cfg.Writes, MTU: e.cfg.MTU}
+	return Proposal{Pings: e.cfg.Pings, Writes: e.cfg.Writes, MTU: e.cfg.MTU, CM: e.cfg.CM}
 }
 
 // propose tries the ports one after another.
@@ -180,7 +180,7 @@ func (e *end) take(ctx context.Context, port Port) *prepared {
 func (e *end) probe(ctx context.Context, port Port, prop Proposal) error {
 	last := &e.report.Attempts[len(e.report.Attempts)-1]
 	const small = 1024
-	if last.PathMTU <= small {
+	if last.PathMTU <= small || prop.CM { // which chooses the MTU itself
 		return nil
 	}
 	prop.MTU, prop.Pings, prop.Writes, prop.Probe = small, 1, 1, true

@@ -62,6 +62,8 @@ type Proposal struct {
 	Writes       int    `json:"writes"` // in each direction, 1 to 10,000
 	// MTU is the largest path MTU in bytes; 0 is no limit.
 	MTU ib.MTU `json:"mtu,omitempty"`
+	// CM connects the queue pairs by the communication manager (rdma_cm).
+	CM bool `json:"cm,omitempty"`
 	// Probe marks an attempt that only adds observations to the failure of the last one.
 	Probe bool `json:"probe,omitempty"`
 }
@@ -82,6 +84,8 @@ type Endpoint struct {
 	Addr      uint64      `json:"addr"`      // its first byte
 	// Timeout is the code of this end's acknowledgement timeout, 1 to 31; 0 is no limit.
 	Timeout uint8 `json:"timeout"`
+	// Service is the port of rdma_cm that a listener listens on, for an attempt with CM.
+	Service uint16 `json:"service,omitempty"`
 	// Software is set for an engine in user space.
 	Software bool `json:"software,omitempty"`
 }

@@ -22,16 +22,18 @@ const (
 	StageRegister  Stage = "register"   // allocate and register memory, create queues
 	StageResolve   Stage = "resolve"    // choose a GID, find the peer's address and the route to it
 	StageExchange  Stage = "exchange"   // exchange addresses over TCP, and compare them
+	StageCM        Stage = "CM"         // connect by the communication manager, instead of RTR and RTS
 	StageRTR       Stage = "RTR"        // queue pair ready to receive
 	StageRTS       Stage = "RTS"        // queue pair ready to send
 	StageFirstSend Stage = "first send" // one message of 64 bytes in each direction
 	StageData      Stage = "data"       // pings and writes
 )
 
-// Stages returns all stages in their order.
+// Stages returns all stages in their order. An attempt has either StageCM, or StageRTR and
+// StageRTS.
 func Stages() []Stage {
 	return []Stage{
-		StageOpen, StageRegister, StageResolve, StageExchange, StageRTR, StageRTS, StageFirstSend, StageData,
+		StageOpen, StageRegister, StageResolve, StageExchange, StageCM, StageRTR, StageRTS, StageFirstSend, StageData,
 	}
 }
 
@@ -222,6 +224,11 @@ const (
 	CodeProtocol       Code = "protocol"         // the peer is another program or version
 	CodeNoPort         Code = "no-port"          // the peer doesn't offer the port
 	CodeModify         Code = "modify"           // the device rejects the connection
+	CodeNoCM           Code = "no-cm"            // the device has no communication manager
+	CodeCMRefused      Code = "cm-refused"       // nobody listens there (REJ, reason 8)
+	CodeCMRejected     Code = "cm-rejected"      // the connection request was rejected for another reason
+	CodeCMSilent       Code = "cm-silent"        // the connection request was not answered
+	CodeCM             Code = "cm"               // anything else of the communication manager
 	CodeBlockedHere    Code = "blocked-here"     // this machine doesn't send the packets
 	CodeUnacknowledged Code = "unacknowledged"   // nothing comes back
 	CodeRNR            Code = "rnr"              // the peer has no receive request

@@ -38,6 +38,7 @@ type rig struct {
 	memory       []byte // of mr
 	mr           *verbs.MemoryRegion
 	qp           *verbs.QueuePair
+	link         *verbs.Connection // of qp, if the communication manager has connected it
 	psn          ib.PSN
 	port         int
 
@@ -202,6 +203,7 @@ func (r *rig) write(ctx context.Context, peer *Endpoint) error {
 // leaked, because the device may still write to it.
 func (r *rig) close() error {
 	var errs []error
+	r.disconnect()
 	if r.qp != nil {
 		errs = append(errs, r.qp.Close())
 	}

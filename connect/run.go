@@ -29,6 +29,9 @@ type Config struct {
 	// Pings and Writes are the numbers of messages; 0 is 1000 and 10. The client's count.
 	Pings, Writes int
 	MTU           ib.MTU // largest path MTU; 0 is that of the ports
+	// CM connects the queue pairs by the communication manager of the devices, which need
+	// verbs.CapConnector, instead of numbers that are exchanged over TCP. The client's counts.
+	CM bool
 	// Timeout is the code of the acknowledgement timeout, 4.096 µs × 2^code; 0 is 14, 67 ms.
 	Timeout uint8
 	Wait    verbs.WaitMode // how to wait for completions
@@ -52,8 +55,9 @@ type faults struct {
 	noReceives bool
 	corrupt    func([]byte)
 	corruptTCP func([]byte)
-	mute       bool // pings aren't answered
-	wrongKey   bool // the peer gets a wrong key of the memory
+	mute       bool                          // pings aren't answered
+	wrongKey   bool                          // the peer gets a wrong key of the memory
+	cm         func(context.Context, *trial) // before the stage CM
 }
 
 const (

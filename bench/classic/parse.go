@@ -123,6 +123,11 @@ func options() []option {
 			o.Config.ServiceLevel = uint8(n)
 			return err
 		}},
+		{'z', "comm_rdma_cm", false, func(o *Options, _ string) error {
+			o.Config.RDMACM = max(o.Config.RDMACM, bench.RDMACMExchange)
+			return nil
+		}},
+		{'R', "rdma_cm", false, func(o *Options, _ string) error { o.Config.RDMACM = bench.RDMACMConnect; return nil }},
 		{0, "cpu_util", false, func(o *Options, _ string) error { o.Config.CPUUtil = true; return nil }},
 		{0, "ipv6", false, func(*Options, string) error { return nil }},
 		{0, "mr_per_qp", false, func(o *Options, _ string) error { o.Config.MRPerQP = true; return nil }},
@@ -142,8 +147,6 @@ func unsupported() []option {
 		{'X', "vector", true, nil},
 		{'g', "mcg", false, nil},
 		{'M', "MGID", true, nil},
-		{'z', "comm_rdma_cm", false, nil},
-		{'R', "rdma_cm", false, nil},
 		{'T', "tos", true, nil},
 		{'L', "hop_limit", true, nil},
 		{'A', "atomic_type", true, nil},

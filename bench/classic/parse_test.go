@@ -34,6 +34,8 @@ func TestParse(t *testing.T) {
 				o.Config.ReportGbps, o.Config.Role, o.GIDGiven = true, perftest.RoleClient, true
 			}),
 		},
+		{"-z", base(func(o *Options) { o.Config.RDMACM = bench.RDMACMExchange })},
+		{"--rdma_cm -z", base(func(o *Options) { o.Config.RDMACM = bench.RDMACMConnect })}, // as in perftest
 		{"host -aF -n5 -s2M", base(func(o *Options) {
 			o.Host, o.Config.Role, o.Config.AllSizes, o.Config.Iterations, o.Config.Size = "host", perftest.RoleClient,
 				true, 5, 2<<20
@@ -95,7 +97,6 @@ func TestParseErrors(t *testing.T) {
 		{"-s 4096M", "is not 1 to", false},
 		{"-c XRC", `option -c "XRC"`, true},
 		{"-S 16", `option -S "16"`, false},
-		{"-R", "option -R: unsupported operation", true},
 		{"-b", "option -b: unsupported operation", true},
 		{"--use-srq", "option --use-srq: unsupported operation", true},
 		{"--all=3", "option --all has no value", false},

@@ -86,7 +86,25 @@ func (p *Printer) prepared(s *bench.Setup) {
 	} else {
 		p.printf(" Max inline data : %d[B]\n", s.Inline)
 	}
-	p.printf(" rdma_cm QPs\t : OFF\n Data ex. method : Ethernet\n%s", line)
+	p.exchange(s.RDMACM, client)
+}
+
+// exchange prints how the ends meet. A server has connected already, but perftest says that it
+// waits.
+func (p *Printer) exchange(way string, client bool) {
+	pairs, method := "OFF", "Ethernet"
+	if way != "" {
+		method = "rdma_cm"
+	}
+	if way == bench.RDMACMConnect.String() {
+		pairs = "ON"
+	}
+	p.printf(" rdma_cm QPs\t : %s\n Data ex. method : %s", pairs, method)
+	if pairs == "ON" && !client {
+		p.printf("\n%s Waiting for client rdma_cm QP to connect\n"+
+			" Please run the same command with the IB/RoCE interface IP", line)
+	}
+	p.printf("\n%s", line)
 }
 
 // connected prints both ends of each queue pair.

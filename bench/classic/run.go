@@ -104,11 +104,11 @@ func measure(ctx context.Context, o Options, env Env) (err error) {
 		}
 		observer.Prepared(s)
 	}
-	conn, err := bench.Connect(ctx, o.Host, o.Port, p.Waiting)
+	conn, err := bench.Meet(ctx, device, o.Host, o.Port, o.Config, p.Waiting)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { err = errors.Join(err, conn.Close()) }()
 	if _, err := bench.Run(ctx, device, conn, o.Config); err != nil {
 		return err
 	}
@@ -132,11 +132,13 @@ func Help(test bench.Test) []HelpLine {
 		{"-i, --ib-port=PORT", "port of the device (default 1)"},
 		{"-m, --mtu=MTU", "256 to 4096 (default: that of the port)"},
 		{"-n, --iters=N", "number of exchanges, at least 5"},
-		{"-p, --port=PORT", fmt.Sprintf("TCP port (default %d)", bench.DefaultPort)},
+		{"-p, --port=PORT", fmt.Sprintf("port, of TCP or rdma_cm (default %d)", bench.DefaultPort)},
 		{"-r, --rx-depth=N", "receive requests per queue pair"},
 		{"-s, --size=BYTES", "size of messages; K and M may follow"},
 		{"-t, --tx-depth=N", "send requests per queue pair"},
 		{"-u, --qp-timeout=CODE", "acknowledgement timeout 4.096 us * 2^code, 0 none (default 14)"},
+		{"-R, --rdma_cm", "connect queue pairs by rdma_cm, and exchange over it; RC, or UD for SEND"},
+		{"-z, --comm_rdma_cm", "exchange over rdma_cm, not over TCP"},
 		{"-S, --sl=SL", "service level, 0 to 15 (InfiniBand)"},
 		{"-V, --version", "print the version of the protocol"},
 		{"-x, --gid-index=N", "index of the port's GID (default: the one that fits, none on InfiniBand)"},

@@ -30,10 +30,10 @@ type Destination struct {
 	SRQN  uint32
 }
 
-// KeyForm is one of the two forms of a key line; both ends must use the same.
+// KeyForm is one of the forms of a key; both ends must use the same.
 type KeyForm uint8
 
-// The forms. RoCE always uses a GID; InfiniBand only with -x.
+// The forms of lines. RoCE always uses a GID; InfiniBand only with -x.
 const (
 	KeyWithGID KeyForm = iota
 	KeyWithoutGID
@@ -47,8 +47,13 @@ const (
 
 // Len returns the length of a key line in bytes.
 func (f KeyForm) Len() int {
-	if f == KeyWithoutGID {
+	switch f {
+	case KeyWithoutGID:
 		return keyLen
+	case KeyStruct:
+		return keyStructLen
+	case KeyStructTail:
+		return keyStructTailLen
 	}
 	return keyGIDLen
 }
@@ -57,6 +62,9 @@ func (f KeyForm) Len() int {
 //
 //	0000:0001:000014:3c18da:00000531:000055563763a000:00:…:01:00000000:\0
 func (f KeyForm) Append(b []byte, d *Destination) []byte {
+	if f.isStruct() {
+		return f.appendStruct(b, d)
+	}
 	b = fmt.Appendf(b, "%04x:%04x:%06x:%06x:%08x:%016x:",
 		uint16(d.LID), d.OutReads, uint32(d.QPN), uint32(d.PSN), d.RKey, d.VAddr)
 	if f == KeyWithoutGID {
@@ -71,6 +79,9 @@ func (f KeyForm) Append(b []byte, d *Destination) []byte {
 // Decode reads a key line from the start of b. The error matches [ErrShort] or
 // [ErrKeyLine].
 func (f KeyForm) Decode(b []byte, d *Destination) (n int, err error) {
+	if f.isStruct() {
+		return f.decodeStruct(b, d)
+	}
 	if len(b) < f.Len() {
 		return 0, fmt.Errorf("decode key line: %w", ErrShort)
 	}

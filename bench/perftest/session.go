@@ -53,8 +53,11 @@ type Config struct {
 	// StepTimeout is the timeout of every step except those that wait for the end of a measurement;
 	// 0 is DefaultStepTimeout. perftest sleeps for a second before the first step.
 	StepTimeout time.Duration
-	// Version is the version that the session announces; 0 is VersionAnnounced.
+	// Version is the version that the session announces; 0 is VersionAnnounced, or VersionCM.
 	Version Version
+	// CM is set if the connection was established by rdma_cm, where each message is a SEND and keys
+	// are structs: see [KeyStruct]. Form is ignored then.
+	CM bool
 }
 
 // DefaultStepTimeout is the default of [Config.StepTimeout].
@@ -74,7 +77,11 @@ type Session struct {
 // NewSession begins an exchange. The caller closes conn.
 func NewSession(conn Conn, cfg Config) *Session {
 	cfg.StepTimeout = cmp.Or(cfg.StepTimeout, DefaultStepTimeout)
-	cfg.Version = cmp.Or(cfg.Version, VersionAnnounced)
+	announced := VersionAnnounced
+	if cfg.CM {
+		announced, cfg.Form = VersionCM, KeyStruct
+	}
+	cfg.Version = cmp.Or(cfg.Version, announced)
 	return &Session{conn: conn, cfg: cfg}
 }
 
@@ -191,8 +198,13 @@ func (s *Session) Hello(ctx context.Context, own Hello) (Agreed, error) {
 	if err != nil {
 		return agreed, err
 	}
-	if _, err := agreed.Peer.Decode(got); err != nil {
+	if _, err := agreed.Peer.Decode(got); errors.Is(err, ErrNeedsCM) {
+		return agreed, s.failed(stepVersions, err)
+	} else if err != nil {
 		return agreed, s.failed(stepVersions, fmt.Errorf("%w: it sent %q", ErrForeign, got))
+	}
+	if s.cfg.CM && agreed.Peer >= versionTail {
+		s.cfg.Form = KeyStructTail
 	}
 	if err := agreed.Peer.Check(); err != nil {
 		return agreed, s.failed(stepVersions, err)
@@ -254,19 +266,30 @@ func (s *Session) ExchangeKeys(ctx context.Context, own []Destination) ([]Destin
 // Sync waits until the peer reaches the same point: one step with a key line. name is the name of
 // that point in errors.
 func (s *Session) Sync(ctx context.Context, name string, own Destination) error {
-	var theirs Destination
-	return s.key(ctx, name, &own, &theirs, false)
+	return s.key(ctx, name, &own, s.ignored(), false)
+}
+
+// ignored is where to decode the key of a step that only waits: nil over rdma_cm, where there is no
+// form to check, and perftest may send what its memory has.
+func (s *Session) ignored() *Destination {
+	if s.cfg.CM {
+		return nil
+	}
+	return &Destination{}
 }
 
 // Await is [Session.Sync] with a peer that may still be measuring: it is limited by ctx only.
 func (s *Session) Await(ctx context.Context, name string, own Destination) error {
-	var theirs Destination
-	return s.key(ctx, name, &own, &theirs, true)
+	return s.key(ctx, name, &own, s.ignored(), true)
 }
 
 func (s *Session) key(ctx context.Context, name string, own, theirs *Destination, wait bool) error {
-	got, err := s.step(ctx, name, s.cfg.Form.Append(nil, own), wait)
-	if err != nil {
+	swap := func() ([]byte, error) { return s.step(ctx, name, s.cfg.Form.Append(nil, own), wait) }
+	if s.cfg.CM {
+		swap = func() ([]byte, error) { return s.swapStruct(ctx, name, own, wait) }
+	}
+	got, err := swap()
+	if err != nil || theirs == nil {
 		return err
 	}
 	if _, err := s.cfg.Form.Decode(got, theirs); err != nil {
@@ -301,9 +324,12 @@ func (s *Session) Finish(ctx context.Context, own Destination) error {
 	return s.Bye(ctx)
 }
 
-// Bye exchanges the last message. A peer that closes the connection without reading ours has
-// finished too.
+// Bye exchanges the last message, which an exchange over rdma_cm doesn't have. A peer that closes
+// the connection without reading ours has finished too.
 func (s *Session) Bye(ctx context.Context) error {
+	if s.cfg.CM {
+		return nil
+	}
 	if err := s.conn.SetDeadline(time.Now().Add(s.cfg.StepTimeout)); err != nil {
 		return s.failed("finish", err)
 	}

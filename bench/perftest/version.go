@@ -17,6 +17,9 @@ const (
 	VersionOldest    Version = 570 // oldest version of a peer that is supported
 	VersionStruct    Version = 628 // from here on, the ends exchange their parameters as a C struct
 	VersionList      Version = 630 // from here on, as a list of names and values
+	// VersionCM is announced over rdma_cm: perftest up to 6.29 exchanges its parameters in one
+	// message there, and a list of 6.30 would be longer than the receive requests of its peers.
+	VersionCM Version = 629
 	// VersionTried is the newest version that this package was tried with: 6.29 with the
 	// negotiation of 6.30 put into it.
 	VersionTried Version = 630
@@ -27,6 +30,9 @@ const versionLen = 16
 
 // ErrVersion is matched by the error for a peer with an unsupported version.
 var ErrVersion = errors.New("incompatible version")
+
+// ErrNeedsCM is the error for a server that waits for a client over rdma_cm, unlike this end.
+var ErrNeedsCM = errors.New("the server connects by rdma_cm (-R or -z), and this end doesn't")
 
 // ParseVersion parses "6.06". The fraction is decimal, as for C's atof: "6.1" is 6.10.
 func ParseVersion(s string) (Version, error) {
@@ -63,6 +69,9 @@ func (v *Version) Decode(b []byte) (n int, err error) {
 		return 0, fmt.Errorf("decode version: %w", ErrShort)
 	}
 	text, _, _ := bytes.Cut(b[:versionLen], []byte{0})
+	if string(text) == noticeCM {
+		return 0, ErrNeedsCM
+	}
 	got, err := ParseVersion(string(text))
 	if err != nil {
 		return 0, err

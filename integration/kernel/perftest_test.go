@@ -35,13 +35,15 @@ type perftestRig struct {
 	bin string // rdmactl on this machine
 
 	doubts int // runs that failed because of the guest's clock
+	// listens succeeds when a server of the guest listens.
+	listens string
 }
 
 func newPerftestRig(t *testing.T) *perftestRig {
 	t.Helper()
 	g := guest.Shared(t)
 	g.Exclusive(t)
-	r := &perftestRig{g: g, bin: buildProgram(t, rdmactlPackage)}
+	r := &perftestRig{g: g, bin: buildProgram(t, rdmactlPackage), listens: perftestListens}
 	output(t, g, "ip addr replace "+guestIPv6+"/64 dev eth0 nodad")
 	r.host(t, "ip", "addr", "replace", hostIPv6+"/64", "dev", "tap0", "nodad")
 	// The emulator drains the tap slowly; a queue pair may have 256 outstanding packets.
@@ -193,13 +195,21 @@ func (r *perftestRig) asClient(
 		res, err = r.g.Run(ctx, theirs)
 		done <- err
 	}()
-	if _, err := r.g.Output(ctx, await(perftestListens)); err != nil {
+	if _, err := r.g.Output(ctx, await(r.listens)); err != nil {
 		return out, res, errors.Join(fmt.Errorf("%s does not listen: %w", theirs, err), <-done)
 	}
-	cmd := r.g.HostCommand(ctx, r.bin, args...)
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	oursErr := cmd.Run()
+	var oursErr error
+	for range 50 {
+		stdout.Reset()
+		stderr.Reset()
+		cmd := r.g.HostCommand(ctx, r.bin, args...)
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if oursErr = cmd.Run(); !strings.Contains(stderr.String(), "nobody listens") { // by rdma_cm: not yet
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
 	theirsErr := <-done
 	return both(stdout.Bytes(), stderr.String(), oursErr, res, theirsErr, args, theirs)
 }

@@ -44,6 +44,8 @@ type benchFlags struct {
 	tcpPort  int
 	duration cli.SecondsValue
 	margin   cli.SecondsValue
+	rdmaCM   bool
+	commCM   bool
 }
 
 func newBenchCommand(app *cli.App) *cobra.Command {
@@ -109,7 +111,9 @@ Exit codes:
   # all sizes; the server needs -a too
   rdmactl bench %[1]s -d roce@eth0 -a -o csv 192.0.2.1 > sizes.csv
   # ten seconds of 64 KiB; the server needs -s and -D too
-  rdmactl bench %[1]s -d roce@192.0.2.2 -s 64K -D 10s 192.0.2.1`, name),
+  rdmactl bench %[1]s -d roce@192.0.2.2 -s 64K -D 10s 192.0.2.1
+  # queue pairs connected by rdma_cm; HOST is the address of the RDMA device, the server needs -R too
+  rdmactl bench %[1]s -d roce@192.0.2.2 -R 192.0.2.1`, name),
 		Args: benchArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runBench(app, cmd, flags, args) },
 	}
@@ -124,7 +128,7 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	cli.AddSetting(cmd, f, "device", "d")
 	f.Lookup("device").Usage = "`NAME` of the device: mlx5_0; or roce@ADDRESS or roce@NETDEV, which is RoCE v2 in " +
 		"user space on an address of this machine (default: the first one that can be opened)"
-	f.IntVarP(&b.tcpPort, "tcp-port", "p", bench.DefaultPort, "TCP `PORT` of the server")
+	f.IntVarP(&b.tcpPort, "tcp-port", "p", bench.DefaultPort, "`PORT` of the server, of TCP or of rdma_cm")
 	cli.AddSettingAs(cmd, f, "port", "ib-port", "i")
 	f.Lookup("ib-port").Usage = "`PORT` of the device (default 1)"
 	f.StringVarP(&b.size, "size", "s", "",
@@ -158,6 +162,7 @@ func (b *benchFlags) addTo(cmd *cobra.Command, test bench.Test) {
 	f.IntVar(&b.rocm, "use-rocm", -1, "take the memory from the AMD GPU with this `INDEX`, counted from 0")
 	hideDefault(f, "use-cuda", "use-rocm")
 	cmd.MarkFlagsMutuallyExclusive("use-cuda", "use-rocm", "hugepages")
+	addRDMACM(f, b)
 	f.BoolVar(&c.CPUUtil, "cpu-util", false, "measure how busy the machine's CPUs are; needs -D")
 	if test.Op() != verbs.SendOpRead {
 		f.IntVarP(&b.inline, "inline", "I", -1, inlineUsage(test))
@@ -295,6 +300,7 @@ func (b *benchFlags) resolve(cmd *cobra.Command, values config.Values, args []st
 	case flags.Changed("use-rocm"):
 		c.GPU = &bench.GPU{Kind: bench.GPUROCm, Index: b.rocm}
 	}
+	c.RDMACM = b.meeting()
 	steer(&c, values)
 	if cmd.Flags().Changed("margin") && b.margin == 0 {
 		c.Margin = -1
@@ -440,7 +446,7 @@ func adapt(
 func measure(
 	ctx context.Context, app *cli.App, device *verbs.Device, port int, args []string, cfg bench.Config,
 	printer *classic.Printer,
-) (bench.Result, error) {
+) (result bench.Result, err error) {
 	if err := bench.Check(ctx, device, cfg); err != nil { // before the other end has to wait
 		hints := settingHints(app.Config)
 		if _, ok := errors.AsType[*bench.GPUAccessError](err); ok {
@@ -455,14 +461,15 @@ func measure(
 	if len(args) > 0 {
 		host = args[0]
 	}
-	conn, err := bench.Connect(ctx, host, port, func() {
+	conn, err := bench.Meet(ctx, device, host, port, cfg, func() {
 		printer.Waiting()
-		app.Out.Note("%v on %s: waiting for a client on TCP port %d", cfg.Test, device.Name(), port)
+		app.Out.Note("%v on %s: waiting for a client on %s port %d", cfg.Test, device.Name(), network(cfg.RDMACM),
+			port)
 	})
 	if err != nil {
 		return bench.Result{}, cli.WithHints(err, connectHints(err, host)...)
 	}
-	defer conn.Close()
+	defer func() { err = errors.Join(err, conn.Close()) }()
 	defer showProgress(app, &cfg)()
 	return bench.Run(ctx, device, conn, cfg)
 }
@@ -511,11 +518,15 @@ func showProgress(app *cli.App, cfg *bench.Config) (done func()) {
 // connectHints returns hints for a server that doesn't run, or can't listen.
 func connectHints(err error, host string) []string {
 	var lookup *net.DNSError
+	if _, ok := errors.AsType[*bench.RefusedError](err); ok {
+		return nil // it has its own
+	}
 	switch {
 	case errors.As(err, &lookup):
 		return []string{"HOST is the name or address of the machine that runs the server"}
 	case host != "" && cli.ExitCode(err) == cli.ExitUnreachable:
-		return []string{"start the server first, with the same -p at both ends; a server accepts one client"}
+		return []string{"start the server first, with the same -p at both ends, and without -R; a server accepts " +
+			"one client"}
 	case host == "" && (errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES)):
 		return []string{"-p PORT selects another port; use the same one at both ends"}
 	}

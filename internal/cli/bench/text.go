@@ -18,6 +18,9 @@ func benchBlocks(r *bench.Result) []output.Block {
 	}
 	head := fmt.Sprintf("%s, %s on %s, peer %s, MTU %d, %s",
 		r.Test, r.Role, r.Device, remote, r.MTU, english.Count(r.QueuePairs, "queue pair"))
+	if r.RDMACM != "" {
+		head += ", rdma_cm (" + r.RDMACM + ")"
+	}
 	switch { // only a duration has it, which has one size
 	case len(r.Bandwidth) == 1:
 		head += utilization(r.Bandwidth[0].CPUUtil)

@@ -81,6 +81,10 @@ latency of the small messages, the bandwidth of the large ones and the packets t
 stage fails, both ends print the same: what was tried and observed, what remains possible, and what to
 do. No more is stated than was observed.
 
+--cm connects the queue pairs by rdma_cm, as MPI, NVMe over Fabrics and perftest -R do: a request to the
+address of the peer's device, which the communication manager there answers. The stage CM then replaces
+RTR and RTS.
+
 --all tries each compute port of this node: with PEER against the peer's port of the same rail (the
 other end needs --listen --all), without PEER against itself. Figures of devices in user space
 (roce@ADDRESS) are marked "software, not line rate", those over TCP "TCP, not RDMA". -d restricts --all
@@ -101,6 +105,7 @@ Exit codes:
 		Example: `  rdmactl connect mlx5_0                 # the port with itself
   rdmactl connect --listen -d mlx5_0     # on one node
   rdmactl connect -d mlx5_0 node1        # on the other
+  rdmactl connect -d mlx5_0 --cm node1   # the same, connected by rdma_cm
   rdmactl connect --listen --all         # all rails: on one node
   rdmactl connect --all --save node1     # on the other`,
 		Args: flags.checkArgs,
@@ -135,6 +140,8 @@ func (c *connectFlags) addTo(cmd *cobra.Command) {
 	f.StringVar(&c.save, "save", "", "write the report with facts about both nodes to `FILE` "+
 		"(--save=FILE; without a name to connect-HOST-TIME.json)")
 	f.Lookup("save").NoOptDefVal = saveDefault
+	f.BoolVar(&c.config.CM, "cm", false, "connect the queue pairs by rdma_cm (the communication manager of the "+
+		"devices), not by numbers exchanged over TCP; the client's counts")
 	f.StringVar(&c.wait, "wait", "hybrid", "`HOW` to wait for completions: hybrid, event, busy")
 	cli.CompleteWords(cmd, "wait", []string{"hybrid", "event", "busy"})
 }

@@ -1,0 +1,131 @@
+package connect
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/provider/roce"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+func byCM(c, _ *Config) { c.CM = true }
+
+func TestCM(t *testing.T) {
+	a, b := []Port{enginePort("roce@127.0.63.31")}, []Port{enginePort("roce@127.0.63.32")}
+	for range 2 {
+		ofClient, ofListener := pairUp(t, a, b, false, byCM)
+		checkGood(t, ofClient, 1)
+		checkGood(t, ofListener, 1)
+		for _, r := range []Report{ofClient, ofListener} {
+			first := r.Attempts[0]
+			if !slices.ContainsFunc(first.Stages, func(s StageResult) bool { return s.Stage == StageCM }) ||
+				first.MTUReason != "chosen by rdma_cm" || first.PathMTU != 4096 {
+				t.Errorf("attempt %+v", first)
+			}
+		}
+	}
+	cfg := quick("node")
+	cfg.CM = true
+	for _, other := range []string{"roce@127.0.63.33", "roce@127.0.63.34"} { // the first with itself
+		r, err := Local(t.Context(), enginePort("roce@127.0.63.33"), enginePort(other), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkGood(t, r, 1)
+	}
+}
+
+// TestCMFaults tests that both ends print the same about each fault of the stage.
+func TestCMFaults(t *testing.T) {
+	tests := []struct {
+		name             string
+		client, listener func(context.Context, *trial)
+		code             Code
+		cause, observed  string
+	}{
+		{
+			name: "nobody listens", listener: func(ctx context.Context, t *trial) {
+				_ = t.listener.Close()
+				<-ctx.Done()
+			},
+			code: CodeCMRefused, cause: "nobody listens on port",
+		},
+		{
+			name: "rejected", listener: func(ctx context.Context, t *trial) {
+				if r, err := t.listener.Next(ctx); err == nil {
+					_ = r.Reject([]byte("not today"))
+				}
+			},
+			code: CodeCMRejected, cause: "rejected with reason 28: rejected by the program",
+			observed: `private data of the rejection: "not today"`,
+		},
+		{
+			name: "no answer", client: func(_ context.Context, t *trial) {
+				astray := *t.out.Remote.GID
+				astray.GID = ib.GID{10: 0xff, 0xff, 127, 0, 63, 99}
+				t.out.Remote.GID = &astray
+			},
+			code: CodeCMSilent, cause: "no answer to the connection request (REQ), which was repeated for 500ms",
+			observed: "no connection request (REQ) has arrived at node2 roce@127.0.63.36",
+		},
+		{
+			name: "listener doesn't accept", listener: func(ctx context.Context, _ *trial) { <-ctx.Done() },
+			code: CodeCMSilent, cause: "no answer to the connection request (REQ)",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a, b := []Port{enginePort("roce@127.0.63.35")}, []Port{enginePort("roce@127.0.63.36")}
+			ofClient, ofListener := pairUp(t, a, b, false, func(c, l *Config) {
+				c.CM, c.plant.cm, l.plant.cm = true, tt.client, tt.listener
+				c.StepTimeout, l.StepTimeout = 500*time.Millisecond, 500*time.Millisecond
+			})
+			for _, r := range []Report{ofClient, ofListener} {
+				if len(r.Attempts) != 1 || r.Attempts[0].Failure == nil {
+					t.Fatalf("report %+v", r)
+				}
+				f := r.Attempts[0].Failure
+				if f.Code != tt.code || f.Stage != StageCM || !strings.Contains(f.Cause, tt.cause) ||
+					!strings.Contains(strings.Join(f.Observed, "; "), tt.observed) {
+					t.Errorf("failure %s at %q: %s; observed %q", f.Code, f.Stage, f.Cause, f.Observed)
+				}
+			}
+		})
+	}
+}
+
+// plain is a provider of engines without a communication manager.
+type plain struct{ roce.Provider }
+
+func (p plain) Open(ctx context.Context, name string) (provider.Device, error) {
+	d, err := p.Provider.Open(ctx, name)
+	return plainDevice{d}, err
+}
+
+type plainDevice struct{ provider.Device }
+
+func (d plainDevice) Capabilities() provider.Capabilities {
+	return d.Device.Capabilities() &^ provider.CapConnector
+}
+
+func TestNoCM(t *testing.T) {
+	a, b := []Port{enginePort("roce@127.0.63.37")}, []Port{enginePort("roce@127.0.63.38")}
+	b[0].Open = func(ctx context.Context) (*verbs.Device, error) {
+		return verbs.Open(ctx, "roce@127.0.63.38", plain{})
+	}
+	ofClient, ofListener := pairUp(t, a, b, false, byCM)
+	for _, r := range []Report{ofClient, ofListener} {
+		if len(r.Attempts) != 1 || r.Attempts[0].Failure == nil {
+			t.Fatalf("report %+v", r)
+		}
+		f := r.Attempts[0].Failure
+		if f.Code != CodeNoCM || f.Stage != StageCM || f.End != "node2 roce@127.0.63.38" || len(f.Remedies) == 0 {
+			t.Errorf("failure %+v", f)
+		}
+	}
+}
