@@ -22,6 +22,7 @@ type check struct {
 	short   bool
 	wait    time.Duration // how long to wait for something that is to happen soon
 	done    chan struct{}
+	absent  string // why the rule is not applicable; set before done is closed
 
 	mu       sync.Mutex
 	failures []string
@@ -77,6 +78,12 @@ func (c *check) errorf(format string, args ...any) {
 // fatalf records a failure and ends the rule. Only the goroutine of the rule may call it.
 func (c *check) fatalf(format string, args ...any) {
 	c.errorf(format, args...)
+	runtime.Goexit()
+}
+
+// notApplicable ends the rule: the devices can't have it.
+func (c *check) notApplicable(why string) {
+	c.absent = why
 	runtime.Goexit()
 }
 

@@ -40,6 +40,6 @@
 // # Limits
 //
 // The suite needs one process that has both devices. It doesn't check what only packets show (see
-// the tests of package roce), the speed, Connector, and memory that Go doesn't manage
+// the tests of package roce), the speed, and memory that Go doesn't manage
 // (AddressRegistrar, DMABufRegistrar). Memory regions are ordinary Go memory.
 package providertest

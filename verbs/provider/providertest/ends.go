@@ -143,6 +143,10 @@ const qkey = 0x11111111
 
 // connect connects two ends.
 func (c *check) connect(a, b *end, l link) {
+	if c.options.ByConnector {
+		c.manage(a, b, l)
+		return
+	}
 	for i, e := range []*end{a, b} {
 		other := []*end{b, a}[i]
 		e.peer = other
@@ -152,6 +156,9 @@ func (c *check) connect(a, b *end, l link) {
 
 // bring moves a queue pair from RESET to a state, with the attributes that each step requires.
 func (e *end) bring(attr provider.QPAttributes, to provider.QPState) {
+	if e.c.options.ByConnector {
+		e.c.notApplicable("brings a queue pair to a state without a Connector")
+	}
 	steps := []provider.QPState{provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS}
 	if to == provider.QPStateError {
 		steps = []provider.QPState{provider.QPStateInit, provider.QPStateError}
@@ -179,7 +186,12 @@ func step(qp provider.QueuePair, from, to provider.QPState, attr provider.QPAttr
 }
 
 // reset moves a queue pair to RESET.
-func (e *end) reset() { e.c.must(e.qp.Modify(provider.QPAttributes{State: provider.QPStateReset})) }
+func (e *end) reset() {
+	if e.c.options.ByConnector {
+		e.c.notApplicable("connects a queue pair twice")
+	}
+	e.c.must(e.qp.Modify(provider.QPAttributes{State: provider.QPStateReset}))
+}
 
 // fail moves a queue pair to ERR.
 func (e *end) fail() { e.c.must(e.qp.Modify(provider.QPAttributes{State: provider.QPStateError})) }
