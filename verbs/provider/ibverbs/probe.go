@@ -45,6 +45,7 @@ func (d *openDevice) probe() provider.Capabilities {
 	set(provider.CapSRQ, d.attr.MaxSRQ > 0)
 	set(provider.CapMemoryAddress, d.calls.regMRIova.OK() || d.calls.regMRIova2.OK())
 	set(provider.CapOnDemand, d.attr.ODP.General&odpSupported != 0)
+	set(provider.CapConnector, d.cm != nil)
 	pd, _ := d.calls.allocPD.CallErrno(d.c.addr)
 	if pd == 0 {
 		return caps // nothing can be created, and AllocatePD returns why

@@ -255,8 +255,12 @@ func (qp *queuePair) query() (provider.QPAttributes, error) {
 	if errno := callQueryQP(qp.d.calls.queryQP, qp.addr, attr, queryMask, init); errno != 0 {
 		return provider.QPAttributes{}, qp.d.failed("query "+qp.what, errno, 0)
 	}
-	qp.state.Store(attr.QPState)
+	// siw of Linux 6.1 reports no state (siw_query_qp).
+	if attr.QPState != uint32(provider.QPStateReset) || qp.d.transport != provider.TransportTypeIWARP {
+		qp.state.Store(attr.QPState)
+	}
 	out := queried(attr, qp.attr.Mask)
+	out.State = qp.State()
 	return out, nil
 }
 
