@@ -209,6 +209,9 @@ func (qp *queuePair) Modify(attr provider.QPAttributes) error {
 	if err := provider.CheckTransition(qp.kind, from, attr); err != nil {
 		return fail(err)
 	}
+	if attr.State == provider.QPStateSQD && !qp.d.caps.Has(provider.CapDrain) {
+		return fail(provider.ErrNotSupported) // on iWARP this state closes the connection
+	}
 	c, mask, err := qp.d.qpAttr(&attr, &qp.attr)
 	if err != nil {
 		return fail(err)

@@ -60,8 +60,8 @@ func (pd *domain) CreateSRQ(cfg provider.SRQConfig) (provider.SharedReceiveQueue
 // prepare asks for the capacity, allocates the memory of requests and registers the work queue. A
 // failure leaves neither.
 func (q *sharedQueue) prepare() (err error) {
-	var granted cSRQAttr // ibv_create_srq need not report it: rxe of Linux 6.1 doesn't
-	if err := q.query(&granted); err != nil {
+	var granted cSRQAttr                                                                   // ibv_create_srq need not report it: rxe of Linux 6.1 doesn't
+	if err := q.query(&granted); err != nil && !errors.Is(err, provider.ErrNotSupported) { // siw can't
 		return err
 	}
 	q.capacity.MaxWR = max(q.capacity.MaxWR, granted.MaxWR)

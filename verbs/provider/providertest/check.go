@@ -87,6 +87,14 @@ func (c *check) notApplicable(why string) {
 	runtime.Goexit()
 }
 
+// byNumber ends a rule that connects queue pairs by exchange of numbers, or twice, where that isn't
+// possible.
+func (c *check) byNumber() {
+	if c.options.ByConnector {
+		c.notApplicable("changes states without a Connector")
+	}
+}
+
 // must ends the rule if there is an error.
 func (c *check) must(err error) {
 	if err != nil {

@@ -156,9 +156,7 @@ func (c *check) connect(a, b *end, l link) {
 
 // bring moves a queue pair from RESET to a state, with the attributes that each step requires.
 func (e *end) bring(attr provider.QPAttributes, to provider.QPState) {
-	if e.c.options.ByConnector {
-		e.c.notApplicable("brings a queue pair to a state without a Connector")
-	}
+	e.c.byNumber()
 	steps := []provider.QPState{provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS}
 	if to == provider.QPStateError {
 		steps = []provider.QPState{provider.QPStateInit, provider.QPStateError}
@@ -187,9 +185,7 @@ func step(qp provider.QueuePair, from, to provider.QPState, attr provider.QPAttr
 
 // reset moves a queue pair to RESET.
 func (e *end) reset() {
-	if e.c.options.ByConnector {
-		e.c.notApplicable("connects a queue pair twice")
-	}
+	e.c.byNumber()
 	e.c.must(e.qp.Modify(provider.QPAttributes{State: provider.QPStateReset}))
 }
 

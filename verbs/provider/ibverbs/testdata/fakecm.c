@@ -43,6 +43,7 @@ enum { CHANNEL, CREATE, BIND, LISTEN, ADDR, ROUTE, CONNECT, ACCEPT, ATTR, ESTABL
 static int fails[STEPS], leads[STEPS];
 void fake_cm_fail(int arg) { fails[arg >> 8] = arg & 0xff; }
 void fake_cm_event(int arg) { leads[arg >> 24] = (arg & 0xffffff) | 1 << 24; }
+void fake_cm_reset(void) { memset(leads, 0, sizeof(leads)); }
 
 int fake_cm_channels(void) { return channels; }
 int fake_cm_ids(void) { return ids; }
@@ -188,9 +189,11 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 
 	enter();
 	while (*e)
-		if ((*e)->owner == x)
+		if ((*e)->owner == x) {
+			if ((*e)->e.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+				ids--; /* the kernel rejects it */
 			*e = (*e)->next;
-		else
+		} else
 			e = &(*e)->next;
 	leave();
 	if (x->unacked)
