@@ -200,6 +200,8 @@ func (qp *queuePair) buildSend(i int, wr *provider.SendRequest) error {
 		return err
 	}
 	c.WRID = s.put(i, wr.ID)
+	signaled := qp.signalAll || wr.Flags&provider.SendSignaled != 0
+	s.expectLate(c.WRID, signaled && wr.Op == provider.SendOpRead)
 	return nil
 }
 

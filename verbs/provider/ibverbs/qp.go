@@ -20,6 +20,7 @@ type queuePair struct {
 	pd             *domain
 	kind           provider.QPType
 	id             uint64 // of the program
+	signalAll      bool
 	qpn            ib.QPN
 	capacity       provider.QPCapacity
 	sendCQ, recvCQ *completionQueue
@@ -49,7 +50,7 @@ func (pd *domain) CreateQP(cfg provider.QPConfig) (provider.QueuePair, error) {
 const opCreateQP = "create qp"
 
 func (pd *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
-	qp := &queuePair{d: pd.d, pd: pd, kind: cfg.Type, id: cfg.ID, object: object{what: "qp"}}
+	qp := &queuePair{d: pd.d, pd: pd, kind: cfg.Type, id: cfg.ID, signalAll: cfg.SignalAll, object: object{what: "qp"}}
 	attr, err := qp.configure(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", opCreateQP, pd.d.name, err)
@@ -159,6 +160,9 @@ func (qp *queuePair) prepare() (err error) {
 	}
 	qp.send.init(qp.arena, c)
 	qp.recv.init(qp.arena, c.MaxRecvWR, c.MaxRecvSegments)
+	if qp.d.transport == provider.TransportTypeIWARP {
+		qp.send.allowLate()
+	}
 	if qp.send.id, err = qp.d.queues.add(&qp.send.ring); err != nil {
 		qp.arena.free()
 		return err

@@ -64,6 +64,8 @@ type Fault struct {
 	// for a fault that doesn't depend on it. With a newer one the rule fails in any case: it is to
 	// be looked at again.
 	Until string
+	// Sometimes is set if the rule holds at times, as it depends on what happens first.
+	Sometimes bool
 }
 
 func (o Options) withDefaults() Options {
@@ -192,6 +194,8 @@ func judge(name string, failures []string, options *Options) verdict {
 			return verdict{nil, append(failures, fmt.Sprintf(
 				"declared fault (%s): known up to kernel %s, and this is %s: test it again and change the declaration",
 				f.Reason, f.Until, options.Kernel))}
+		case len(failures) == 0 && f.Sometimes:
+			return verdict{nil, nil}
 		case len(failures) == 0:
 			return verdict{nil, []string{
 				fmt.Sprintf("declared fault (%s): the rule holds: remove the declaration", f.Reason),
