@@ -358,6 +358,9 @@ func TestConnectionEnds(t *testing.T) {
 func TestDialArguments(t *testing.T) {
 	s := openCMStandIn(t)
 	rc, ud := s.cmQP(t, provider.QPTypeRC), s.cmQP(t, provider.QPTypeUD)
+	udp := provider.ConnectOptions{PortSpace: provider.PortSpaceUDP}
+	tcp := provider.ConnectOptions{PortSpace: provider.PortSpaceTCP}
+	local := provider.ConnectOptions{Local: netip.MustParseAddr("fe80::1")}
 	for name, tt := range map[string]struct {
 		qp      provider.QueuePair
 		addr    string
@@ -367,13 +370,13 @@ func TestDialArguments(t *testing.T) {
 		"foreign":      {struct{ provider.QueuePair }{}, "192.0.2.9:1", provider.ConnectOptions{}, "another device"},
 		"link-local":   {rc, "[fe80::1]:1", provider.ConnectOptions{}, "network interface"},
 		"zone":         {rc, "[fe80::1%nosuch0]:1", provider.ConnectOptions{}, "nosuch0"},
-		"UDP for RC":   {rc, "192.0.2.9:1", provider.ConnectOptions{PortSpace: provider.PortSpaceUDP}, "port space UDP"},
-		"TCP for UD":   {ud, "192.0.2.9:1", provider.ConnectOptions{PortSpace: provider.PortSpaceTCP}, "port space TCP"},
+		"UDP for RC":   {rc, "192.0.2.9:1", udp, "port space UDP"},
+		"TCP for UD":   {ud, "192.0.2.9:1", tcp, "port space TCP"},
 		"private data": {rc, "192.0.2.9:1", provider.ConnectOptions{PrivateData: make([]byte, 57)}, "at most 56"},
 		"of UD":        {ud, "192.0.2.9:1", provider.ConnectOptions{PrivateData: make([]byte, 181)}, "at most 180"},
 		"negative":     {rc, "192.0.2.9:1", provider.ConnectOptions{ReadAtomic: -1}, "outstanding"},
 		"retry":        {rc, "192.0.2.9:1", provider.ConnectOptions{RetryCount: 8}, "retry count"},
-		"local":        {rc, "192.0.2.9:1", provider.ConnectOptions{Local: netip.MustParseAddr("fe80::1")}, "link-local"},
+		"local":        {rc, "192.0.2.9:1", local, "link-local"},
 	} {
 		_, err := s.Dial(t.Context(), tt.qp, netip.MustParseAddrPort(tt.addr), tt.options)
 		if err == nil || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "good0") {
