@@ -26,8 +26,8 @@ func cmRun(t *testing.T, g *guest.Guest, script string) string {
 	return out
 }
 
-// TestConnectionManager connects queue pairs of rxe and siw through librdmacm: with themselves, over
-// IPv4 and IPv6, and after their peer was killed.
+// TestConnectionManager connects queue pairs of rxe and siw through librdmacm: with each other,
+// over IPv4 and IPv6, and with a peer that is killed.
 func TestConnectionManager(t *testing.T) {
 	g := withProgram(t, verbsPackage, verbsProgram)
 	g.Exclusive(t)

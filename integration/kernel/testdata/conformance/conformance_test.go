@@ -20,9 +20,8 @@ const announced = provider.CapRC | provider.CapUC | provider.CapUD | provider.Ca
 	provider.CapConnector
 
 // announcedIWARP are those that siw must have.
-const announcedIWARP = provider.CapRC | provider.CapInline | provider.CapSRQ | provider.CapMemoryAddress |
-	provider.CapChannel | provider.CapEvents | provider.CapSendInvalidate | provider.CapLocalInvalidate |
-	provider.CapConnector
+const announcedIWARP = provider.CapRC | provider.CapInline | provider.CapSRQ | provider.CapChannel |
+	provider.CapEvents | provider.CapSendInvalidate | provider.CapLocalInvalidate | provider.CapConnector
 
 // The devices and their addresses, and an address of rxe's network that nothing has.
 const (

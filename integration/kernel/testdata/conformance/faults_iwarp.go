@@ -63,6 +63,15 @@ func faultsIWARP() (list []providertest.Fault) {
 	add(noEventsIWARP,
 		"event/access-error", "event/request-error", "event/order", "event/closed-object", "srq/last-request")
 	add("siw reports an overrun queue only if the kernel finds no room, which libsiw's flags hide", "event/overrun")
+	add("siw doesn't flush a send request that is posted in ERR (siw_post_send returns ENOTCONN)", "channel/waiters")
+	add("siw leaves requests behind one with a local error in the queue until the connection ends (siw_qp_sq_process)",
+		"in-flight/read-own-region-closed")
+	add("libsiw creates not all queue pairs of a shared receive queue that others use already, without an errno and "+
+		"without a system call that fails; the cause wasn't found", "srq/several-queue-pairs")
+	list = append(list, providertest.Fault{
+		Rule: "completion/order", Sometimes: true, Until: known,
+		Reason: "siw completes SEND and WRITE when TCP has them, even if a READ before them isn't complete",
+	})
 	add(noQuerySRQ, "srq/full", "srq/limit", "srq/limit-values")
 	return list
 }
