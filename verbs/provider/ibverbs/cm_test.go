@@ -143,7 +143,7 @@ func TestDialStandIn(t *testing.T) {
 			DLID: 7, Global: true, DGID: ib.GID{15: 9}, TrafficClass: 104,
 		},
 		PathMTU: ib.MTU1024, DestQPN: 0x123, ReceivePSN: 0x111, SendPSN: 0x222, MaxDestReadAtomic: 4,
-		MaxReadAtomic: 3, Timeout: 17, RetryCount: 7, RNRRetry: 7,
+		MaxReadAtomic: 3, MinRNRTimer: 12, Timeout: 17, RetryCount: 7, RNRRetry: 7,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || got.Mask&provider.QPAttrTimeout == 0 {
 		t.Errorf("attributes of the queue pair (-want +got):\n%s", diff)

@@ -202,7 +202,9 @@ func (a *attempt) accept(ctx context.Context, param *connParam) (provider.Connec
 		_, err = a.expect(ctx, "the peer to confirm the connection", cmEstablished)
 	}
 	if err != nil {
-		a.qp.fail()
+		if !x.datagrams() { // else it may serve other peers
+			a.qp.fail()
+		}
 		return nil, err
 	}
 	a.qp.become(provider.QPStateRTS)

@@ -173,6 +173,7 @@ func (a *attempt) dial(ctx context.Context, to *sockaddr) (provider.Connection, 
 		return a.found(ev), nil
 	case ev.kind == cmConnectResponse: // else the device has changed the queue pair's state
 		if err := a.ready(ctx); err != nil {
+			a.qp.fail() // it may already be in RTS
 			return nil, err
 		}
 	default:

@@ -30,7 +30,7 @@
 // On iWARP a SEND or WRITE has completed when TCP has it. With siw (Linux 6.1) a READ may complete
 // after requests that were posted later, the access flags of a queue pair have no effect, peers may
 // read every region of its protection domain, and regions can't have an address of the program's
-// choice.
+// choice. Other iWARP drivers also require AccessRemoteWrite for the region that a READ fills.
 //
 // Go memory of a region is pinned for the Go runtime too, and stays reachable until the region is
 // closed, even if the program drops it.
