@@ -21,6 +21,7 @@ test   iproute2        ip
 test   iproute2        rdma
 test   jq              jq
 test   libibverbs-dev  /usr/include/infiniband/verbs.h
+test   librdmacm-dev   /usr/include/rdma/rdma_cma.h
 test   libumad2sim0    /usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so
 test   linux-libc-dev  /usr/include/rdma/rdma_netlink.h
 test   opensm          opensm

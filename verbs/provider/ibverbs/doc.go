@@ -22,13 +22,32 @@
 // with invalidate; completion queues with all three modes of Wait, completion channels, and
 // asynchronous events; registration of Go memory, of C memory and of dma-buf, at an address of the
 // program's choice too. Capabilities of a device are those that it reports or, for UC and dma-buf,
-// that it had when Open tried them. There are no timestamps, no memory windows of type 1 and no
-// connection manager; extended queue pairs and completion queues (ibv_create_qp_ex) are not used.
+// that it had when Open tried them. There are no timestamps and no memory windows of type 1;
+// extended queue pairs and completion queues (ibv_create_qp_ex) are not used.
 // AccessRelaxedOrdering is passed on, but no device reports what it does with it. With rxe (Linux
 // 6.1) completions have no WCInvalidated.
 //
+// On iWARP a SEND or WRITE has completed when TCP has it. With siw (Linux 6.1) a READ may complete
+// after requests that were posted later, the access flags of a queue pair have no effect, peers may
+// read every region of its protection domain, and regions can't have an address of the program's
+// choice. Other iWARP drivers also require AccessRemoteWrite for the region that a READ fills.
+//
 // Go memory of a region is pinned for the Go runtime too, and stays reachable until the region is
 // closed, even if the program drops it.
+//
+// # Connections
+//
+// Devices have CapConnector, for Listen and Dial, where librdmacm is installed (since rdma-core 23)
+// and the process may open /dev/infiniband/rdma_cm. iWARP devices connect in no other way, over a
+// TCP connection of the kernel; the connection's initiator must send first. An unspecified address
+// listens on the port of all devices, and requests that arrive at others are rejected. A request
+// that Next has returned must be accepted or rejected, and its listener and connections closed,
+// before the device.
+//
+// A queue pair is in use as long as its connection isn't closed. If the context of a Dial ends
+// while an iWARP peer doesn't answer, it stays in use until the kernel gives up, after some
+// seconds. Each listener and each connection has two file descriptors, and a connection a
+// goroutine, which waits in Go's poller.
 //
 // # The data path
 //

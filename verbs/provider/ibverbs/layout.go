@@ -355,3 +355,63 @@ func indexOf[T any](s []T, addr uintptr) int {
 	var zero T
 	return int((addr - at(s, 0)) / unsafe.Sizeof(zero))
 }
+
+// callCreateID calls rdma_create_id and returns the address of the identifier.
+func callCreateID(f dl.Func, channel uintptr, ps uint32) (id uintptr, errno int) {
+	out := new(uintptr)
+	ret, e := f.CallErrno(channel, uintptr(unsafe.Pointer(out)), 0, uintptr(ps))
+	return *out, errnoOf(ret, int(e))
+}
+
+// callResolveAddr calls rdma_resolve_addr; src may be nil.
+func callResolveAddr(f dl.Func, id uintptr, src, dst *sockaddr, timeout int) int {
+	ret, e := f.CallErrno(id, uintptr(unsafe.Pointer(src)), uintptr(unsafe.Pointer(dst)), uintptr(timeout))
+	return errnoOf(ret, int(e))
+}
+
+// callParam calls rdma_connect or rdma_accept.
+func callParam(f dl.Func, id uintptr, p *connParam) int {
+	if p.c.PrivateDataLen > 0 {
+		p.c.PrivateData = uintptr(unsafe.Pointer(&p.data)) // on the heap, since the call lets p escape
+	}
+	ret, e := f.CallErrno(id, uintptr(unsafe.Pointer(p)))
+	return errnoOf(ret, int(e))
+}
+
+// callSetOption calls rdma_set_option with a value of one byte.
+func callSetOption(f dl.Func, id, level, option uintptr, value uint8) int {
+	v := new(value)
+	ret, e := f.CallErrno(id, level, option, uintptr(unsafe.Pointer(v)), 1)
+	return errnoOf(ret, int(e))
+}
+
+// callInitQPAttr calls rdma_init_qp_attr for the state in attr.
+func callInitQPAttr(f dl.Func, id uintptr, attr *cQPAttr) (mask uint32, errno int) {
+	out := new(uint32)
+	ret, e := f.CallErrno(id, uintptr(unsafe.Pointer(attr)), uintptr(unsafe.Pointer(out)))
+	return *out, errnoOf(ret, int(e))
+}
+
+// callGetCMEvent returns the address of the next event of a channel.
+func callGetCMEvent(f dl.Func, channel uintptr) (event uintptr, errno int) {
+	out := new(uintptr)
+	ret, e := f.CallErrno(channel, uintptr(unsafe.Pointer(out)))
+	return *out, errnoOf(ret, int(e))
+}
+
+// connParamOf returns the parameters of an event of a connection.
+func connParamOf(e *cCMEvent) cConnParam { return *(*cConnParam)(unsafe.Pointer(&e.UD)) }
+
+// copied copies n bytes of C memory.
+func copied(addr uintptr, n uint8) []byte {
+	if addr == 0 || n == 0 {
+		return nil
+	}
+	return bytes.Clone(unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), int(n)))
+}
+
+// callReject calls rdma_reject with the first n bytes of p.data.
+func callReject(f dl.Func, id uintptr, p *connParam, n int) int {
+	ret, e := f.CallErrno(id, uintptr(unsafe.Pointer(&p.data)), uintptr(n))
+	return errnoOf(ret, int(e))
+}

@@ -18,8 +18,9 @@ import (
 // newer are the fields that the header of rdma-core 44 doesn't have.
 var newer = map[string]bool{"ibv_port_attr active_speed_ex": true}
 
-// partial are the structs whose end is not mirrored: locks, which the library alone uses.
-var partial = map[string]bool{"ibv_cq": true, "ibv_qp": true}
+// partial are the structs whose end is not mirrored: locks, which the library alone uses, and
+// objects that programs may let librdmacm create.
+var partial = map[string]bool{"ibv_cq": true, "ibv_qp": true, "rdma_cm_id": true}
 
 // unions are the offsets and sizes of fields that share the memory of a mirrored one.
 var unions = []struct {
@@ -34,6 +35,7 @@ var unions = []struct {
 	{"ibv_send_wr invalidate_rkey", unsafe.Offsetof(cSendWR{}.Imm), 4},
 	{"ibv_wc invalidated_rkey", unsafe.Offsetof(cWC{}.Imm), 4},
 	{"ibv_async_event element.port_num", 0, 4},
+	{"rdma_cm_event param.conn", unsafe.Offsetof(cCMEvent{}.UD), unsafe.Sizeof(cConnParam{})},
 	{"ibv_context ops.alloc_mw", unsafe.Offsetof(cContext{}.Ops) + 8*opAllocMW, 8},
 	{"ibv_context ops.dealloc_mw", unsafe.Offsetof(cContext{}.Ops) + 8*opDeallocMW, 8},
 	{"ibv_context ops.poll_cq", unsafe.Offsetof(cContext{}.Ops) + 8*opPollCQ, 8},
@@ -72,6 +74,11 @@ func TestLayout(t *testing.T) {
 		{"ibv_recv_wr", cRecvWR{}},
 		{"ibv_wc", cWC{}},
 		{"ibv_async_event", cAsyncEvent{}},
+		{"rdma_event_channel", cEventChannel{}},
+		{"rdma_cm_id", cCMID{}},
+		{"rdma_conn_param", cConnParam{}},
+		{"rdma_ud_param", cUDParam{}},
+		{"rdma_cm_event", cCMEvent{}},
 	} {
 		size := reflect.TypeOf(s.v).Size()
 		for f := range reflect.TypeOf(s.v).Fields() {
@@ -113,7 +120,7 @@ func TestLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
-		t.Errorf("layout.go differs from infiniband/verbs.h (-Go +C):\n%s", diff)
+		t.Errorf("layout.go differs from infiniband/verbs.h and rdma/rdma_cma.h (-Go +C):\n%s", diff)
 	}
 }
 
@@ -124,6 +131,6 @@ func compile(t testing.TB, args ...string) {
 	cmd := exec.CommandContext(t.Context(), "gcc",
 		append([]string{"-Wall", "-Wno-unused-parameter", "-O1"}, args...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v (scripts/deps.sh test installs gcc and libibverbs-dev)\n%s", cmd, err, out)
+		t.Fatalf("%v: %v (scripts/deps.sh test installs gcc, libibverbs-dev and librdmacm-dev)\n%s", cmd, err, out)
 	}
 }

@@ -2,6 +2,7 @@ package ibverbs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -26,6 +27,8 @@ type openDevice struct {
 	async     *eventFile
 	queues    queueTable
 	done      chan struct{} // closed by Close
+	cm        *cmLibrary    // nil with cmError
+	cmError   error         // why there is no communication manager
 
 	// gate is held exclusively while an asynchronous event is read and acknowledged, since the
 	// library then uses the event's object, and shared while an object is destroyed.
@@ -215,5 +218,9 @@ func (d *openDevice) Close() error {
 	d.async.close()
 	d.gate.Lock() // wait for the call that reads events
 	defer d.gate.Unlock()
-	return d.c.Close()
+	err = d.c.Close()
+	if d.cm != nil {
+		err = errors.Join(err, d.cm.dl.Close())
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
@@ -196,6 +197,8 @@ func (qp *queuePair) buildSend(i int, wr *provider.SendRequest) error {
 		return err
 	}
 	c.WRID = s.put(i, wr.ID)
+	signaled := qp.signalAll || wr.Flags&provider.SendSignaled != 0
+	s.expectLate(c.WRID, signaled && wr.Op == provider.SendOpRead)
 	return nil
 }
 
@@ -293,6 +296,8 @@ func (qp *queuePair) buildSegments(i int, wr *provider.SendRequest) error {
 	switch {
 	case err != nil:
 		return err
+	case reads && used > qp.d.readSegments():
+		return fmt.Errorf("%d segments, at most %d for a READ", used, qp.d.readSegments())
 	case inline && length > s.bytes:
 		return s.tooLong(length)
 	case inline && used > 0:
@@ -378,4 +383,12 @@ func (pd *domain) convertSegments(to []cSGE, segments []provider.Segment, write 
 		n++
 	}
 	return n, length, nil
+}
+
+// readSegments returns how many segments a READ may have: on iWARP fewer than other requests.
+func (d *openDevice) readSegments() int {
+	if d.transport != provider.TransportTypeIWARP || d.attr.MaxSGERead <= 0 {
+		return math.MaxInt
+	}
+	return int(d.attr.MaxSGERead)
 }

@@ -12,7 +12,8 @@ const (
 	flagMemMgtExtensions  = 1 << 21
 	flagMemWindowType2A   = 1 << 23
 	flagMemWindowType2B   = 1 << 24
-	odpSupported          = 1 << 0 // IBV_ODP_SUPPORT of general_caps
+	odpSupported          = 1 << 0   // IBV_ODP_SUPPORT of general_caps
+	vendorSIW             = 0x626d74 // which ignores the address of a region (siw_reg_user_mr)
 	alwaysCapabilities    = provider.CapRegisterAddress | provider.CapChannel | provider.CapEvents
 	connectedCapabilities = provider.CapRC | provider.CapInline
 )
@@ -43,8 +44,10 @@ func (d *openDevice) probe() provider.Capabilities {
 	set(provider.CapSendInvalidate|provider.CapLocalInvalidate, flags&flagMemMgtExtensions != 0)
 	set(provider.CapWindow2, flags&(flagMemWindowType2A|flagMemWindowType2B) != 0 && d.inline.allocMW.OK())
 	set(provider.CapSRQ, d.attr.MaxSRQ > 0)
-	set(provider.CapMemoryAddress, d.calls.regMRIova.OK() || d.calls.regMRIova2.OK())
+	set(provider.CapMemoryAddress, d.attr.VendorID != vendorSIW &&
+		(d.calls.regMRIova.OK() || d.calls.regMRIova2.OK()))
 	set(provider.CapOnDemand, d.attr.ODP.General&odpSupported != 0)
+	set(provider.CapConnector, d.cm != nil)
 	pd, _ := d.calls.allocPD.CallErrno(d.c.addr)
 	if pd == 0 {
 		return caps // nothing can be created, and AllocatePD returns why

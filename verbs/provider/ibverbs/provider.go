@@ -18,6 +18,10 @@ type Provider struct {
 	// Library is the file name of libibverbs; "" is [Soname]. Tests set another one.
 	Library string
 
+	// LibraryCM is the file name of librdmacm; "" is [SonameCM]. Without it devices don't have
+	// CapConnector.
+	LibraryCM string
+
 	chars string // folder of the character devices; "" is the usual one
 }
 
@@ -79,7 +83,7 @@ func (p Provider) Open(ctx context.Context, name string) (provider.Device, error
 	defer func() { _, _ = list.Close(), l.Close() }() // the device keeps the library open
 	for _, d := range list.Devices() {
 		if d.Name == name {
-			return open(ctx, d)
+			return p.open(ctx, d)
 		}
 	}
 	return nil, noDeviceError(name + ": libibverbs lists no such device")
@@ -109,7 +113,7 @@ func (e *withoutRDMAError) Unwrap() error { return e.cause }
 func (e *withoutRDMAError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // open opens a device and queries what doesn't change.
-func open(ctx context.Context, listed *Device) (provider.Device, error) {
+func (p Provider) open(ctx context.Context, listed *Device) (provider.Device, error) {
 	calls, err := listed.library.calls()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", listed.Name, err)
@@ -123,7 +127,11 @@ func open(ctx context.Context, listed *Device) (provider.Device, error) {
 		memlock: memlockLimit, objects: map[uintptr]any{}, done: make(chan struct{}),
 	}
 	d.root.what = "device"
+	d.cm, d.cmError = openCM(cmp.Or(p.LibraryCM, SonameCM), listed.library.chars)
 	if err := d.query(ctx); err != nil {
+		if d.cm != nil {
+			_ = d.cm.dl.Close() // the error to return is the other one
+		}
 		return nil, errors.Join(err, c.closeIn(ctx))
 	}
 	return d, nil

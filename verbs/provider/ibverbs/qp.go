@@ -20,6 +20,7 @@ type queuePair struct {
 	pd             *domain
 	kind           provider.QPType
 	id             uint64 // of the program
+	signalAll      bool
 	qpn            ib.QPN
 	capacity       provider.QPCapacity
 	sendCQ, recvCQ *completionQueue
@@ -49,7 +50,7 @@ func (pd *domain) CreateQP(cfg provider.QPConfig) (provider.QueuePair, error) {
 const opCreateQP = "create qp"
 
 func (pd *domain) newQP(cfg provider.QPConfig) (*queuePair, error) {
-	qp := &queuePair{d: pd.d, pd: pd, kind: cfg.Type, id: cfg.ID, object: object{what: "qp"}}
+	qp := &queuePair{d: pd.d, pd: pd, kind: cfg.Type, id: cfg.ID, signalAll: cfg.SignalAll, object: object{what: "qp"}}
 	attr, err := qp.configure(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", opCreateQP, pd.d.name, err)
@@ -161,6 +162,9 @@ func (qp *queuePair) prepare() (err error) {
 	}
 	qp.send.init(qp.arena, c)
 	qp.recv.init(qp.arena, c.MaxRecvWR, c.MaxRecvSegments)
+	if qp.d.transport == provider.TransportTypeIWARP {
+		qp.send.allowLate()
+	}
 	if qp.send.id, err = qp.d.queues.add(&qp.send.ring); err != nil {
 		qp.arena.free()
 		return err
@@ -211,6 +215,9 @@ func (qp *queuePair) Modify(attr provider.QPAttributes) error {
 	if err := provider.CheckTransition(qp.kind, from, attr); err != nil {
 		return fail(err)
 	}
+	if attr.State == provider.QPStateSQD && !qp.d.caps.Has(provider.CapDrain) {
+		return fail(provider.ErrNotSupported) // on iWARP this state closes the connection
+	}
 	c, mask, err := qp.d.qpAttr(&attr, &qp.attr)
 	if err != nil {
 		return fail(err)
@@ -257,8 +264,12 @@ func (qp *queuePair) query() (provider.QPAttributes, error) {
 	if errno := callQueryQP(qp.d.calls.queryQP, qp.addr, attr, queryMask, init); errno != 0 {
 		return provider.QPAttributes{}, qp.d.failed("query "+qp.what, errno, 0)
 	}
-	qp.state.Store(attr.QPState)
+	// siw of Linux 6.1 reports no state (siw_query_qp).
+	if attr.QPState != uint32(provider.QPStateReset) || qp.d.transport != provider.TransportTypeIWARP {
+		qp.state.Store(attr.QPState)
+	}
 	out := queried(attr, qp.attr.Mask)
+	out.State = qp.State()
 	return out, nil
 }
 

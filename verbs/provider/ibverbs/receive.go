@@ -30,6 +30,10 @@ func (r *receives) build(pd *domain, i int, wr *provider.ReceiveRequest) error {
 	if err != nil {
 		return err
 	}
+	// libsiw takes a request without segments for an invalid one (push_recv_wqe of rdma-core 44).
+	if used == 0 && len(sges) > 0 && pd.d.transport == provider.TransportTypeIWARP {
+		sges[0], used = cSGE{}, 1
+	}
 	*c = cRecvWR{NumSGE: int32(used)}
 	if used > 0 {
 		c.SGList = at(sges, 0)

@@ -102,6 +102,52 @@ type ring struct {
 	// A poster stores ids[posted] before posted, which a poller loads before it reads ids; and the
 	// reverse for retired.
 	posted, retired atomic.Uint32
+
+	late *lateEntries // nil if no request completes after a later one
+}
+
+// lateEntries are those of requests that may complete after later ones: READs on siw, which
+// completes other requests when TCP has them. Their entries, and those after them, stay occupied.
+type lateEntries struct {
+	mu      sync.Mutex
+	pending []bool // by position modulo the length of ids
+	end     uint32 // the position after the last one that has completed
+}
+
+// allowLate makes READs complete after later requests.
+func (r *ring) allowLate() {
+	r.late = &lateEntries{pending: make([]bool, len(r.ids))}
+}
+
+// expectLate notes whether the entry that put took may complete after later ones.
+func (r *ring) expectLate(ticket uint64, late bool) {
+	if r.late == nil {
+		return
+	}
+	r.late.mu.Lock()
+	defer r.late.mu.Unlock()
+	r.late.pending[uint32(ticket)%uint32(len(r.ids))] = late
+}
+
+// completeLate is complete where requests may complete after later ones.
+func (r *ring) completeLate(position uint32) (uint64, bool) {
+	l := r.late
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	retired, size := r.retired.Load(), uint32(len(r.ids))
+	if position-retired >= r.posted.Load()-retired {
+		return 0, false // of a request before a reset
+	}
+	id := r.ids[position%size]
+	l.pending[position%size] = false
+	if l.end-retired > size || position+1-retired > l.end-retired {
+		l.end = position + 1
+	}
+	next := retired
+	for next != l.end && !l.pending[next%size] {
+		next++
+	}
+	return id, r.retired.CompareAndSwap(retired, next) // fails if clear came in between
 }
 
 func (r *ring) init(depth int) {
@@ -131,6 +177,9 @@ func (r *ring) clear() { r.retired.Store(r.posted.Load()) }
 
 // complete implements workQueue.
 func (r *ring) complete(position uint32) (uint64, bool) {
+	if r.late != nil {
+		return r.completeLate(position)
+	}
 	retired := r.retired.Load()
 	if position-retired >= r.posted.Load()-retired {
 		return 0, false // of a request before a reset

@@ -75,3 +75,40 @@ func TestStaleTickets(t *testing.T) {
 		t.Error("a queue that doesn't exist completed a request")
 	}
 }
+
+// TestLateEntries checks requests that complete after later ones, also where positions wrap around.
+func TestLateEntries(t *testing.T) {
+	var r ring
+	r.init(4)
+	r.allowLate()
+	for _, start := range []uint32{0, 1<<32 - 3, 1<<31 - 2} {
+		r.posted.Store(start)
+		r.retired.Store(start)
+		for round := range uint64(5) {
+			var tickets []uint64
+			for i := range uint64(4) {
+				ticket := r.put(int(i), 10*round+i)
+				r.expectLate(ticket, i == 1) // a READ
+				tickets = append(tickets, ticket)
+			}
+			r.post(4)
+			for _, step := range []struct{ entry, room int }{{2, 1}, {3, 1}, {1, 4}} {
+				id, ok := r.complete(uint32(tickets[step.entry]))
+				if !ok || id != 10*round+uint64(step.entry) || r.room() != step.room {
+					t.Fatalf("start %#x, round %d: complete(%d) = %d, %v, room %d, want room %d",
+						start, round, step.entry, id, ok, r.room(), step.room)
+				}
+			}
+			if _, ok := r.complete(uint32(tickets[1])); ok {
+				t.Fatalf("start %#x, round %d: an entry completed twice", start, round)
+			}
+		}
+	}
+	ticket := r.put(0, 1)
+	r.expectLate(ticket, true)
+	r.post(1)
+	r.clear()
+	if _, ok := r.complete(uint32(ticket)); ok || r.room() != 4 {
+		t.Errorf("after a reset: completed %v, room %d", ok, r.room())
+	}
+}

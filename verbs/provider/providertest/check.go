@@ -22,6 +22,7 @@ type check struct {
 	short   bool
 	wait    time.Duration // how long to wait for something that is to happen soon
 	done    chan struct{}
+	absent  string // why the rule is not applicable; set before done is closed
 
 	mu       sync.Mutex
 	failures []string
@@ -78,6 +79,20 @@ func (c *check) errorf(format string, args ...any) {
 func (c *check) fatalf(format string, args ...any) {
 	c.errorf(format, args...)
 	runtime.Goexit()
+}
+
+// notApplicable ends the rule: the devices can't have it.
+func (c *check) notApplicable(why string) {
+	c.absent = why
+	runtime.Goexit()
+}
+
+// byNumber ends a rule that connects queue pairs by exchange of numbers, or twice, where that isn't
+// possible.
+func (c *check) byNumber() {
+	if c.options.ByConnector {
+		c.notApplicable("changes states without a Connector")
+	}
 }
 
 // must ends the rule if there is an error.

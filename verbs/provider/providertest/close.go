@@ -195,6 +195,7 @@ func checkCloseWhileUsed(c *check) {
 // checkManyTimes checks that objects can be created and closed many times, more often than the
 // device's limits if something were left behind.
 func checkManyTimes(c *check) {
+	c.byNumber()
 	b := c.end(c.pair.B, shape{})
 	for range c.shorter(50, 10) {
 		d := c.pair.A.Device

@@ -265,6 +265,7 @@ func checkSharedQueue(c *check) {
 	for i := range ends {
 		a, b := c.ends(shape{})
 		a.qp = c.qp(a.pd, provider.QPConfig{SendCQ: cq, RecvCQ: cq})
+		a.sends, a.receives = cq, cq
 		c.connect(a, b, c.link())
 		ends[i] = [2]*end{a, b}
 		next[uint32(a.qp.QPN())] = 0

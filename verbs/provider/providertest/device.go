@@ -62,7 +62,7 @@ func checkPort(c *check) {
 			c.errorf("port %d of %s is %v, want ACTIVE", at.Port, at.Device.Name(), p.State)
 		}
 		if p.ActiveMTU.Code() == 0 || p.MaxMTU < p.ActiveMTU || p.MaxMessageSize == 0 ||
-			p.GIDTableLength < 1 || p.PKeyTableLength < 1 {
+			p.GIDTableLength < 1 || p.PKeyTableLength < 1 && !c.options.ByConnector { // iWARP has no P_Keys
 			c.errorf("port %d of %s: %+v", at.Port, at.Device.Name(), p)
 		}
 		count := int(at.Device.Attributes().PhysPortCount)

@@ -29,8 +29,12 @@
 //
 // Rules of features that a device doesn't announce are listed as not applicable, with the
 // capability, by the subtest not-applicable; that the device rejects these features is a rule too.
-// No rule is skipped for another reason. In -short mode, and over a lossy
-// network, messages are shorter and queue pairs fewer.
+// In -short mode, and over a lossy network, messages are shorter and queue pairs fewer.
+//
+// Queue pairs are connected by exchange of numbers, with [Options].ByConnector by the device's
+// Connector: iWARP devices have no other way. Rules that set attributes or states themselves are
+// then listed as not applicable, too. The first end dials, and sends first. No rule is skipped for
+// another reason.
 //
 // # Known faults
 //
@@ -40,6 +44,6 @@
 // # Limits
 //
 // The suite needs one process that has both devices. It doesn't check what only packets show (see
-// the tests of package roce), the speed, Connector, and memory that Go doesn't manage
+// the tests of package roce), the speed, and memory that Go doesn't manage
 // (AddressRegistrar, DMABufRegistrar). Memory regions are ordinary Go memory.
 package providertest

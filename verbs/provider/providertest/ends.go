@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -18,7 +19,8 @@ type end struct {
 	sends, receives provider.CompletionQueue
 	qp              provider.QueuePair
 	mr              provider.MemoryRegion
-	peer            *end // once it is connected
+	peer            *end        // once it is connected
+	written         atomic.Bool // the peer has posted WRITEs since memory was called
 }
 
 // shape is what an end is made of. The zero value is an RC queue pair and 4 KiB of memory.
@@ -143,6 +145,10 @@ const qkey = 0x11111111
 
 // connect connects two ends.
 func (c *check) connect(a, b *end, l link) {
+	if c.options.ByConnector {
+		c.manage(a, b, l)
+		return
+	}
 	for i, e := range []*end{a, b} {
 		other := []*end{b, a}[i]
 		e.peer = other
@@ -152,6 +158,7 @@ func (c *check) connect(a, b *end, l link) {
 
 // bring moves a queue pair from RESET to a state, with the attributes that each step requires.
 func (e *end) bring(attr provider.QPAttributes, to provider.QPState) {
+	e.c.byNumber()
 	steps := []provider.QPState{provider.QPStateInit, provider.QPStateRTR, provider.QPStateRTS}
 	if to == provider.QPStateError {
 		steps = []provider.QPState{provider.QPStateInit, provider.QPStateError}
@@ -179,7 +186,10 @@ func step(qp provider.QueuePair, from, to provider.QPState, attr provider.QPAttr
 }
 
 // reset moves a queue pair to RESET.
-func (e *end) reset() { e.c.must(e.qp.Modify(provider.QPAttributes{State: provider.QPStateReset})) }
+func (e *end) reset() {
+	e.c.byNumber()
+	e.c.must(e.qp.Modify(provider.QPAttributes{State: provider.QPStateReset}))
+}
 
 // fail moves a queue pair to ERR.
 func (e *end) fail() { e.c.must(e.qp.Modify(provider.QPAttributes{State: provider.QPStateError})) }
@@ -210,6 +220,11 @@ func (e *end) order() {
 // post posts send requests, which must succeed.
 func (e *end) post(wrs ...provider.SendRequest) {
 	e.order()
+	for i := range wrs {
+		if e.peer != nil && wrs[i].Op == provider.SendOpWrite {
+			e.peer.written.Store(true)
+		}
+	}
 	if n, err := e.qp.PostSend(wrs); err != nil || n != len(wrs) {
 		e.c.fatalf("PostSend of %d requests = %d, %v", len(wrs), n, err)
 	}
@@ -317,7 +332,12 @@ func success(first, last uint64) (list []done) {
 
 // memory returns the memory of a region that the peer may have written. What the provider wrote
 // happened before the completion was polled, or the call of a method.
+//
+// On iWARP a WRITE has completed when TCP has it: the peer may not have executed it yet.
 func (e *end) memory(mr provider.MemoryRegion) []byte {
+	if e.c.options.ByConnector && e.written.Swap(false) {
+		e.c.quiet()
+	}
 	e.qp.State() // the race detector doesn't see what the network orders
 	return mr.Bytes()
 }

@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,9 @@ type Endpoint struct {
 	Device provider.Device
 	Port   int           // counted from 1; 0 is 1
 	Path   provider.Path // to the other endpoint
+	// Addr is an IP address of the device, for [provider.Connector]. The zero Addr is the one in
+	// the GID of the path to it, for listening; for dialing, the routes choose.
+	Addr netip.Addr
 }
 
 // Pair is two devices that can reach each other, or one device twice. The suite closes them.
@@ -42,6 +46,9 @@ type Options struct {
 	Lossy bool
 	// AckTimeout is the code of ib.AckTimeout of connections that are to work; 0 is 14, 67 ms.
 	AckTimeout uint8
+	// ByConnector lets all rules connect queue pairs by [provider.Connector], for devices that
+	// can't exchange numbers: iWARP. Rules that set attributes themselves are then not applicable.
+	ByConnector bool
 	// Quiet is how long a rule waits to see that nothing happens; 0 is 20 ms.
 	Quiet time.Duration
 	// Limit is how long a rule may take; 0 is 30 s.
@@ -57,6 +64,8 @@ type Fault struct {
 	// for a fault that doesn't depend on it. With a newer one the rule fails in any case: it is to
 	// be looked at again.
 	Until string
+	// Sometimes is set if the rule holds at times, as it depends on what happens first.
+	Sometimes bool
 }
 
 func (o Options) withDefaults() Options {
@@ -112,6 +121,7 @@ func subjects() []subject {
 		{"atomic", atomicRules()},
 		{"window", windowRules()},
 		{"drain", drainRules()},
+		{"connector", connectorRules()},
 	}
 }
 
@@ -135,7 +145,11 @@ func Run(t *testing.T, open func(t testing.TB) Pair, options Options) {
 					absent = append(absent, fmt.Sprintf("%-40s needs %v", s.name+"/"+r.name, missing))
 					continue
 				}
-				t.Run(r.name, func(t *testing.T) { runRule(t, open, &options, s.name+"/"+r.name, r) })
+				t.Run(r.name, func(t *testing.T) {
+					if why := runRule(t, open, &options, s.name+"/"+r.name, r); why != "" {
+						absent = append(absent, fmt.Sprintf("%-40s %s", s.name+"/"+r.name, why))
+					}
+				})
 			}
 		})
 	}
@@ -144,20 +158,26 @@ func Run(t *testing.T, open func(t testing.TB) Pair, options Options) {
 	})
 }
 
-// runRule runs one rule and reports its result.
-func runRule(t *testing.T, open func(t testing.TB) Pair, options *Options, name string, r rule) {
+// runRule runs one rule and reports its result. It returns why the rule is not applicable, or "".
+func runRule(t *testing.T, open func(t testing.TB) Pair, options *Options, name string, r rule) string {
 	t.Helper()
 	c := newCheck(open(t), options, testing.Short())
 	if slices.ContainsFunc(options.Faults, func(f Fault) bool { return f.Rule == name }) {
 		c.wait /= 10
 	}
-	verdict := judge(name, c.execute(r), options)
+	failures := c.execute(r)
+	if c.absent != "" && len(failures) == 0 {
+		t.Logf("not applicable: %s", c.absent)
+		return c.absent
+	}
+	verdict := judge(name, failures, options)
 	for _, line := range verdict.notes {
 		t.Log(line)
 	}
 	for _, line := range verdict.failures {
 		t.Error(line)
 	}
+	return ""
 }
 
 // verdict is what is reported of a rule.
@@ -174,6 +194,8 @@ func judge(name string, failures []string, options *Options) verdict {
 			return verdict{nil, append(failures, fmt.Sprintf(
 				"declared fault (%s): known up to kernel %s, and this is %s: test it again and change the declaration",
 				f.Reason, f.Until, options.Kernel))}
+		case len(failures) == 0 && f.Sometimes:
+			return verdict{nil, nil}
 		case len(failures) == 0:
 			return verdict{nil, []string{
 				fmt.Sprintf("declared fault (%s): the rule holds: remove the declaration", f.Reason),

@@ -28,8 +28,12 @@ func TestJudge(t *testing.T) {
 		{"a/rule", "6.1", "6.12.3", nil, "known up to kernel 6.1"},
 		{"a/rule", "6.1.20", "6.1.21", nil, "known up to kernel 6.1.20"},
 		{"a/rule", "6.1", "", failed, ""},
+		{"at/times", "", "", failed, ""},
+		{"at/times", "", "", nil, ""},
 	} {
-		options := &Options{Faults: []Fault{{Rule: "a/rule", Reason: "why", Until: tt.until}}, Kernel: tt.kernel}
+		options := &Options{Faults: []Fault{
+			{Rule: "a/rule", Reason: "why", Until: tt.until}, {Rule: "at/times", Reason: "why", Sometimes: true},
+		}, Kernel: tt.kernel}
 		v := judge(tt.name, tt.failures, options)
 		if got := strings.Join(v.failures, "\n"); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s until %q on %q, failures %v: %q, want %q",

@@ -176,6 +176,7 @@ func checkPostInStates(c *check) {
 
 // checkReceiveBeforeRTR checks that a receive request posted in INIT is used (section 10.3.1.2).
 func checkReceiveBeforeRTR(c *check) {
+	c.byNumber()
 	a, b := c.ends(shape{})
 	l := c.link()
 	init := l.attributes(1, b.at, a.qp.QPN())

@@ -172,7 +172,11 @@ func checkSizes(c *check, o operation) {
 // checkSegments checks that segments are gathered and scattered in their order (section 11.4.1.1;
 // ibv_post_send), one of them empty.
 func checkSegments(c *check, o operation) {
-	most := int(min(c.limits(c.pair.A).device.MaxSGE, c.limits(c.pair.B).device.MaxSGE, 5))
+	limitsA, limitsB := c.limits(c.pair.A).device, c.limits(c.pair.B).device
+	most := int(min(limitsA.MaxSGE, limitsB.MaxSGE, 5))
+	if o.op == provider.SendOpRead && c.options.ByConnector { // a READ has its own limit on iWARP
+		most = min(most, int(limitsA.MaxSGERead))
+	}
 	a, b := c.connected(shape{
 		size: 1 << 15, capacity: provider.QPCapacity{MaxSendSegments: most, MaxRecvSegments: most},
 	})

@@ -28,6 +28,9 @@ func main() {
 		for _, program := range []string{"rc", "uc", "ud", "srq"} {
 			cases["pingpong-"+program] = func(ctx context.Context) error { return pingpong(ctx, program, device, address) }
 		}
+		for name := range managed {
+			cases[name] = func(ctx context.Context) error { return manage(ctx, name, device, address) }
+		}
 		names = names[:1]
 	}
 	failed := false

@@ -1,6 +1,7 @@
 /* Prints size and offsets of the structs that layout.go mirrors, for layout_test.go: the compiler
  * and the installed header decide, not the author. FIELDS is a list that the test generates. */
 #include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 #include <stddef.h>
 #include <stdio.h>
 
