@@ -102,7 +102,7 @@ func checkState(qp provider.QueuePair) error {
 		qp.Type() == provider.QPTypeUD && s == provider.QPStateRTS {
 		return nil
 	}
-	return fmt.Errorf("qp %v is in state %v, not RESET or INIT", qp.QPN(), s)
+	return fmt.Errorf("qp %v is in state %v, not RESET or INIT: %w", qp.QPN(), s, provider.ErrTransition)
 }
 
 // pause waits for d of the agent's clock.
