@@ -108,7 +108,7 @@ func (o *opener) named(ctx context.Context, name string) (*verbs.Device, error) 
 // refusal returns why a device can't be used before it is opened, "" if it can.
 func refusal(d *inventory.Device) string {
 	if slices.ContainsFunc(d.Ports, func(p inventory.Port) bool { return p.Transport == inventory.TransportIWARP }) {
-		return "it is an iWARP device, whose queue pairs connect only with rdma_cm, which this version doesn't have"
+		return "it is an iWARP device, whose queue pairs connect only by rdma_cm, which this command doesn't do yet"
 	}
 	return ""
 }
