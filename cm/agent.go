@@ -176,13 +176,15 @@ func (a *Agent) Close() error {
 	a.closed = true
 	var after []func()
 	for _, l := range a.listeners {
-		l.close()
+		after = append(after, l.close()...)
 	}
 	for _, c := range a.conns {
 		if c.state == stateEstablished {
 			a.send(c.peer, c.dreq())
 		}
-		after = append(after, c.end(provider.ErrClosed))
+		if f := c.end(provider.ErrClosed); f != nil { // nil if the program has been told already
+			after = append(after, f)
+		}
 	}
 	for _, l := range a.lookups {
 		l.end(nil, provider.ErrClosed)

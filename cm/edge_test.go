@@ -539,6 +539,39 @@ func TestClose(t *testing.T) {
 	})
 }
 
+// TestCloseWhileRefusing closes an agent with a request in its backlog, and with a connection whose
+// refusal the peer hasn't answered.
+func TestCloseWhileRefusing(t *testing.T) {
+	run(t, faults{}, func(p *pair) {
+		l := p.listen(provider.ListenOptions{})
+		results := make(chan error, 2)
+		dial := func() {
+			_, err := p.a.Dial(context.Background(), p.qp(), service, options(""))
+			results <- err
+		}
+		go dial()
+		r := nextRequest(p.t, l)
+		p.mu.Lock()
+		p.drop = func(from, _ netip.Addr, _ []byte) bool { return from == p.b.addr }
+		p.mu.Unlock()
+		ctx, cancel := context.WithTimeout(p.t.Context(), time.Second)
+		defer cancel()
+		if _, err := r.Accept(ctx, p.qp(), options("")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Accept = %v", err)
+		}
+		go dial()
+		time.Sleep(time.Second)
+		waiting, _ := l.(*listener).queue[0].(*request)
+		_ = p.b.Close()
+		<-waiting.c.done
+		for range 2 {
+			if err := <-results; err == nil {
+				t.Error("Dial succeeded")
+			}
+		}
+	})
+}
+
 // TestNew checks the configuration.
 func TestNew(t *testing.T) {
 	good := Config{Addr: netip.MustParseAddr(addrA), MTU: ib.MTU1024, Send: func(netip.Addr, []byte) {}}
