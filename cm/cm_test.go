@@ -46,9 +46,16 @@ func run(t *testing.T, f faults, test func(*pair)) {
 	})
 }
 
-func (p *pair) qp() *fakeQP { p.next++; return &fakeQP{qpn: p.next} }
+func (p *pair) qp() *fakeQP { return p.newQP(provider.QPTypeRC) }
 
-func (p *pair) ud() *fakeQP { p.next++; return &fakeQP{qpn: p.next, kind: provider.QPTypeUD} }
+func (p *pair) ud() *fakeQP { return p.newQP(provider.QPTypeUD) }
+
+func (p *pair) newQP(kind provider.QPType) *fakeQP {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next++
+	return &fakeQP{qpn: p.next, kind: kind}
+}
 
 func (p *pair) listen(options provider.ListenOptions) provider.Listener {
 	p.t.Helper()

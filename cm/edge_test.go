@@ -561,7 +561,9 @@ func TestCloseWhileRefusing(t *testing.T) {
 		}
 		go dial()
 		time.Sleep(time.Second)
+		p.b.mu.Lock()
 		waiting, _ := l.(*listener).queue[0].(*request)
+		p.b.mu.Unlock()
 		_ = p.b.Close()
 		<-waiting.c.done
 		for range 2 {

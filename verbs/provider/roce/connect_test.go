@@ -114,7 +114,11 @@ func testDial(t *testing.T, first, second string) {
 		if other.qp, err = a.pd.CreateQP(verbs.QPConfig{SendCQ: a.cq, RecvCQ: a.cq}); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = other.qp.Close() })
+		options := verbs.MemoryOptions{Access: verbs.AccessLocalWrite}
+		if other.mr, err = a.pd.RegisterMemory(make([]byte, 4096), options); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _, _ = other.qp.Close(), other.mr.Close() })
 		b = &other
 	}
 	access := verbs.AccessRemoteRead | verbs.AccessRemoteWrite
