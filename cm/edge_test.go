@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/testkit/race"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
@@ -54,7 +55,7 @@ func nextRequest(t *testing.T, l provider.Listener) provider.ConnectionRequest {
 // nobody takes them, leave nothing behind but the backlog, and for a minute only.
 func TestFlood(t *testing.T) {
 	n := 1_000_000
-	if testing.Short() {
+	if testing.Short() || race.Enabled {
 		n = 20_000
 	}
 	run(t, faults{}, func(p *pair) {
