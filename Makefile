@@ -91,7 +91,7 @@ test-race: bin/testcount ## run the tests of the packages that use goroutines, w
 .PHONY: test-kernel
 test-kernel: bin/testcount ## run the tests against a real kernel's rxe and siw in a QEMU guest (ring 4)
 	@scripts/deps.sh kernel
-	go test -tags kernel -count=1 -p 1 -timeout 25m -json ./integration/kernel/... | $(count) kernel
+	go test -tags kernel -count=1 -p 1 -timeout 40m -json ./integration/kernel/... | $(count) kernel
 
 .PHONY: test-kernel-all
 test-kernel-all: bin/testcount ## run all cases of ring 4, of which test-kernel runs a representative part
