@@ -56,15 +56,20 @@ func (c *Config) introduction() Message {
 	return m
 }
 
+// strangers is how many silent connections a listener outwaits while a client waits for it: a
+// client introduces itself at once, and has patience for a step.
+const strangers = 5
+
 // hello introduces the ends to each other.
 func (e *end) hello(ctx context.Context) error {
-	own := e.cfg.introduction()
+	own, limit := e.cfg.introduction(), e.cfg.StepTimeout/strangers
 	if e.s.client {
+		limit = e.cfg.StepTimeout
 		if err := e.s.send(own); err != nil {
 			return err
 		}
 	}
-	m, err := e.s.await(ctx, e.cfg.StepTimeout, KindHello)
+	m, err := e.s.await(ctx, limit, KindHello)
 	if err != nil {
 		return err
 	}

@@ -143,6 +143,29 @@ func TestStranger(t *testing.T) {
 	checkGood(t, <-done, 1)
 }
 
+// TestSilentStrangers has connections that say nothing before the client's.
+func TestSilentStrangers(t *testing.T) {
+	l, port := listen(t)
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	for range 2 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	done := make(chan Report)
+	go func() {
+		r, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.61.22")}, false, quick("node2"))
+		if err != nil {
+			t.Error(err)
+		}
+		done <- r
+	}()
+	checkGood(t, dial(t, "127.0.0.1", port, []Port{enginePort("roce@127.0.61.23")}, false, quick("node1")), 1)
+	checkGood(t, <-done, 1)
+}
+
 // TestRails pairs the ports of a rail, and names those without partner.
 func TestRails(t *testing.T) {
 	rail := func(n int) *int { return &n }
