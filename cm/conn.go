@@ -83,10 +83,15 @@ type repeat struct {
 
 // start sends the message of the connection and repeats it.
 func (c *conn) start() {
-	c.repeat.stop()
-	c.repeat = repeat{next: firstInterval, tries: 1, since: c.a.clock.Now()}
 	c.a.send(c.peer, c.message)
-	c.repeat.timer = c.a.clock.AfterFunc(firstInterval, c.expired)
+	c.repeat.start(c.a.clock, c.expired)
+}
+
+// start calls expired when the message that has been sent is to be repeated for the first time.
+func (r *repeat) start(on clock.Clock, expired func()) {
+	r.stop()
+	*r = repeat{next: firstInterval, tries: 1, since: on.Now()}
+	r.timer = on.AfterFunc(firstInterval, expired)
 }
 
 // stop ends repetitions.
@@ -139,13 +144,16 @@ func (c *conn) giveUp() func() {
 		stateREQSent: "an answer to the connection request (REQ)", stateREPSent: "the peer's confirmation (RTU)",
 		stateDREQSent: "an answer to the end of the connection (DREQ)",
 	}[c.state]
-	err := &TimeoutError{
-		Waiting: waiting, Peer: c.remote, Tries: c.repeat.tries, Elapsed: c.a.clock.Now().Sub(c.repeat.since),
-	}
+	err := c.repeat.timeout(waiting, c.remote, c.a.clock.Now())
 	if c.state == stateDREQSent {
 		return c.end(err)
 	}
 	return c.refuse(err, mad.RejectTimeout, c.a.guid[:])
+}
+
+// timeout returns the error of a message that was not answered.
+func (r *repeat) timeout(waiting string, peer netip.AddrPort, now time.Time) error {
+	return &TimeoutError{Waiting: waiting, Peer: peer, Tries: r.tries, Elapsed: now.Sub(r.since)}
 }
 
 // TimeoutError is the error of a peer that doesn't answer. It implements net.Error.

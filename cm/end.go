@@ -3,7 +3,9 @@ package cm
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -32,16 +34,20 @@ func (c *conn) rejected(m *mad.REJ) error {
 	}}
 	switch m.Reason {
 	case mad.RejectInvalidServiceID:
-		space, port, _ := c.service.IP()
-		r.NobodyListens = true
-		r.Reason = fmt.Sprintf("nobody listens on port %d of port space %v at %v (%v)", port,
-			provider.PortSpace(space), c.peer, m.Reason)
+		r.NobodyListens, r.Reason = true, nobodyListens(c.service, c.peer, m.Reason)
 	case mad.RejectInvalidMTU:
 		if m.RejectedInfoLength > 0 {
 			r.mtu = ib.MTUFromCode(int(m.ARI[0]))
 		}
 	}
 	return r
+}
+
+// nobodyListens describes a service that a peer doesn't have; reason is that of its answer.
+func nobodyListens(service mad.ServiceID, peer netip.Addr, reason fmt.Stringer) string {
+	space, port, _ := service.IP()
+	return fmt.Sprintf("nobody listens on port %d of port space %v at %v (%v)", port, provider.PortSpace(space), peer,
+		reason)
 }
 
 // reject sends a REJ about the connection in its state, and remembers it for duplicates of a REQ.
@@ -211,19 +217,19 @@ type recent struct {
 type answer struct {
 	key     remoteID
 	message []byte
-	at      int64 // Unix time in seconds
+	at      time.Time
 }
 
 const (
 	maxRecent  = 1024
-	recentTime = 60 // seconds
+	recentTime = time.Minute
 )
 
-func (r *recent) add(key remoteID, message []byte, now interface{ Unix() int64 }) {
+func (r *recent) add(key remoteID, message []byte, now time.Time) {
 	if r.index == nil {
 		r.index = map[remoteID]int{}
 	}
-	one := answer{key, message, now.Unix()}
+	one := answer{key, message, now}
 	if i, ok := r.index[key]; ok {
 		r.list[i] = one
 		return
@@ -240,9 +246,9 @@ func (r *recent) add(key remoteID, message []byte, now interface{ Unix() int64 }
 }
 
 // find returns the answer to a request, or nil.
-func (r *recent) find(key remoteID, now interface{ Unix() int64 }) []byte {
+func (r *recent) find(key remoteID, now time.Time) []byte {
 	i, ok := r.index[key]
-	if !ok || now.Unix()-r.list[i].at > recentTime {
+	if !ok || now.Sub(r.list[i].at) > recentTime {
 		return nil
 	}
 	return r.list[i].message

@@ -53,9 +53,7 @@ func (a *Agent) lookup(
 	if m := l.answer; m.Status != mad.SIDRStatusSuccess {
 		r := &provider.RejectedError{Reason: m.Status.String(), PrivateData: m.PrivateData[:]}
 		if m.Status == mad.SIDRStatusUnsupported {
-			r.NobodyListens = true
-			r.Reason = fmt.Sprintf("nobody listens on port %d of port space %v at %v (%v)", addr.Port(), o.PortSpace,
-				addr.Addr(), m.Status)
+			r.NobodyListens, r.Reason = true, nobodyListens(m.ServiceID, addr.Addr(), m.Status)
 		}
 		return nil, r
 	}
@@ -96,9 +94,8 @@ func (a *Agent) sendSIDRREQ(addr netip.AddrPort, o provider.ConnectOptions) (*lo
 	putPrivate(m.PrivateData[:], local, addr.Addr(), o.PrivateData)
 	l.message = m.Append(nil)
 	a.lookups[l.id] = l
-	l.repeat = repeat{next: firstInterval, tries: 1, since: a.clock.Now()}
 	a.send(addr.Addr(), l.message)
-	l.repeat.timer = a.clock.AfterFunc(firstInterval, l.expired)
+	l.repeat.start(a.clock, l.expired)
 	return l, local, nil
 }
 
@@ -111,10 +108,8 @@ func (l *lookup) expired() {
 	case l.repeat.advance():
 		l.a.send(l.remote.Addr(), l.message)
 	default:
-		l.end(nil, &TimeoutError{
-			Waiting: "an answer to the service lookup (SIDR_REQ)", Peer: l.remote, Tries: l.repeat.tries,
-			Elapsed: l.a.clock.Now().Sub(l.repeat.since),
-		})
+		const waiting = "an answer to the service lookup (SIDR_REQ)"
+		l.end(nil, l.repeat.timeout(waiting, l.remote, l.a.clock.Now()))
 	}
 }
 
