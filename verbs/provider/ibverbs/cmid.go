@@ -11,7 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
 
-// identifier is an rdma_cm_id with an event channel of its own, so that whoever waits for its
+// identifier is an rdma_cm_id with its own event channel, so that a goroutine that waits for its
 // events waits for nothing else, and its backlog is the kernel's. It uses its device until it is
 // freed.
 type identifier struct {
