@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -34,7 +35,20 @@ type Check struct {
 	// Remedy says in general how to fix the fault; the findings hold the exact commands.
 	Remedy string `json:"remedy"`
 	// Sources name where the rule comes from: specification section, kernel file, manual page.
-	Sources []string      `json:"sources"`
+	Sources []string `json:"sources"`
+	// Numbers are those of the catalogue (docs/catalogue.md) that the check covers.
+	Numbers []int `json:"numbers,omitempty"`
+	// Group is the part of the node that the check is about.
+	Group Group `json:"group"`
+	// Facts lists the kinds of data that Run uses beside the snapshot and files. Run is called only
+	// if all of them are known; otherwise the finding says why not.
+	Facts []facts.Kind `json:"facts,omitempty"`
+	// Uses lists further kinds that are gathered for the check, and without which it still works.
+	Uses []facts.Kind `json:"uses,omitempty"`
+	// Thresholds are the limits that the rule compares with; a site can change them.
+	Thresholds []Threshold `json:"thresholds,omitempty"`
+	// Shadow marks a rule on trial: its findings are listed and don't count.
+	Shadow  bool          `json:"shadow,omitempty"`
 	Timeout time.Duration `json:"-"` // 0: DefaultTimeout
 	// Run runs the check. It must not change the Input and should watch the context where it may
 	// take long. It returns at least one finding: one for each object with outcome info, warn or
@@ -79,6 +93,10 @@ func (c Check) Validate() error {
 // subnet, the other nodes) become fields here, each with a [Need].
 type Input struct {
 	Snapshot *inventory.Snapshot // the node as it was scanned
+	// Facts is what was gathered beside the snapshot. Nil is the same as a node without files.
+	Facts *facts.Facts
+
+	limits map[string]float64 // thresholds of the running check, set by Run
 }
 
 // ProblemAt returns the problem that the scanner reported for exactly that path.

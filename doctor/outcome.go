@@ -13,9 +13,12 @@ const (
 	// OutcomeNotApplicable: the node has no object for the check, or the file that it reads does
 	// not exist; the summary says why.
 	OutcomeNotApplicable Outcome = "not-applicable"
-	OutcomePass          Outcome = "pass"
-	OutcomeInfo          Outcome = "info" // worth knowing, does no harm
-	OutcomeWarn          Outcome = "warn" // jobs run, but slower or at risk
+	// OutcomePrivilege: the data can be read with more privilege only; the summary says what it
+	// would add. It never counts against the node.
+	OutcomePrivilege Outcome = "needs-privilege"
+	OutcomePass      Outcome = "pass"
+	OutcomeInfo      Outcome = "info" // worth knowing, does no harm
+	OutcomeWarn      Outcome = "warn" // jobs run, but slower or at risk
 	// OutcomeUnknown: the check applies but has no result (a file could not be read, the check
 	// panicked or timed out); the summary says why.
 	OutcomeUnknown Outcome = "unknown"
@@ -25,7 +28,7 @@ const (
 // ascending lists the outcomes from harmless to worst. Unknown ranks above warn because there may
 // be an undetected fault.
 var ascending = [...]Outcome{
-	OutcomeNotApplicable, OutcomePass, OutcomeInfo, OutcomeWarn, OutcomeUnknown, OutcomeFail,
+	OutcomeNotApplicable, OutcomePrivilege, OutcomePass, OutcomeInfo, OutcomeWarn, OutcomeUnknown, OutcomeFail,
 }
 
 // Outcomes returns all outcomes, worst first: the order in which a report is read.
@@ -41,7 +44,7 @@ func (o Outcome) Compare(p Outcome) int {
 	return slices.Index(ascending[:], o) - slices.Index(ascending[:], p)
 }
 
-// Known reports whether o is one of the six outcomes.
+// Known reports whether o is one of the seven outcomes.
 func (o Outcome) Known() bool { return slices.Contains(ascending[:], o) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]; it rejects text that is not an outcome.

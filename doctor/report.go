@@ -42,13 +42,15 @@ func notCovered() []string {
 
 // Counts counts findings or checks by outcome. Suppressed ones are counted separately.
 type Counts struct {
-	Fail          int `json:"fail"`          // jobs do not run, fall back to TCP, or hang
-	Unknown       int `json:"unknown"`       // could not be checked
-	Warn          int `json:"warn"`          // jobs run, but slower or at risk
-	Info          int `json:"info"`          // worth knowing
-	Pass          int `json:"pass"`          // checked, no fault
-	NotApplicable int `json:"notApplicable"` // nothing to check
-	Suppressed    int `json:"suppressed"`    // suppressed findings, not in the other counts
+	Fail          int `json:"fail"`           // jobs do not run, fall back to TCP, or hang
+	Unknown       int `json:"unknown"`        // could not be checked
+	Warn          int `json:"warn"`           // jobs run, but slower or at risk
+	Info          int `json:"info"`           // worth knowing
+	Pass          int `json:"pass"`           // checked, no fault
+	NotApplicable int `json:"notApplicable"`  // nothing to check
+	Privilege     int `json:"needsPrivilege"` // readable with more privilege only
+	Suppressed    int `json:"suppressed"`     // suppressed findings, not in the other counts
+	Shadow        int `json:"shadow"`         // of rules on trial, not in the other counts
 }
 
 // CheckResult is the result of one check.
@@ -58,26 +60,35 @@ type CheckResult struct {
 	// Outcome is the worst outcome of its findings that are not suppressed; pass if all of its
 	// findings are suppressed.
 	Outcome Outcome `json:"outcome"`
+	Group   Group   `json:"group,omitempty"`  // part of the node that the check is about
+	Shadow  bool    `json:"shadow,omitempty"` // the check is on trial and does not count
 }
 
 // add appends a check's findings and counts them.
 func (r *Report) add(c Check, findings []Finding) {
 	worst := OutcomeNotApplicable
 	for _, f := range findings {
-		if f.Suppressed != nil {
+		switch {
+		case f.Suppressed != nil:
 			r.Counts.Suppressed++
 			worst = worse(worst, OutcomePass)
+			continue
+		case f.Shadow:
+			r.Counts.Shadow++
 			continue
 		}
 		r.Counts.count(f.Outcome)
 		worst = worse(worst, f.Outcome)
 	}
-	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Suppressed == nil }) {
+	switch {
+	case c.Shadow:
+		r.CheckCounts.Shadow++
+	case slices.ContainsFunc(findings, func(f Finding) bool { return f.Suppressed == nil }):
 		r.CheckCounts.count(worst)
-	} else {
+	default:
 		r.CheckCounts.Suppressed++
 	}
-	r.Checks = append(r.Checks, CheckResult{ID: c.ID, Title: c.Title, Outcome: worst})
+	r.Checks = append(r.Checks, CheckResult{ID: c.ID, Title: c.Title, Group: c.Group, Outcome: worst, Shadow: c.Shadow})
 	r.Findings = append(r.Findings, findings...)
 	r.Verdict = worse(r.Verdict, worst)
 }
@@ -101,6 +112,8 @@ func (c *Counts) count(o Outcome) {
 		c.Pass++
 	case OutcomeNotApplicable:
 		c.NotApplicable++
+	case OutcomePrivilege:
+		c.Privilege++
 	default:
 		c.Unknown++
 	}

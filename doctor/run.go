@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/inventory"
 )
 
 // Options chooses among the checks. The zero value runs all of them.
@@ -19,10 +23,16 @@ type Options struct {
 	// Suppressions silence findings; a finding records the first suppression that matches it.
 	Suppressions []Suppression
 	Now          time.Time // decides which suppressions have expired; zero for the current time
+	// Thresholds replace defaults, by name.
+	Thresholds map[string]float64
+	// Shadow holds IDs of checks whose findings are listed but don't count.
+	Shadow []string
+	// Budget limits the time of all checks together; 0 means none beside the limit of each.
+	Budget time.Duration
 }
 
 // Validate reports IDs in the options that no check has (the error matches [ErrUnknownCheck]) and
-// malformed suppressions.
+// malformed suppressions and thresholds.
 func (o Options) Validate(checks []Check) error {
 	var errs []error
 	known := func(id string) {
@@ -30,9 +40,10 @@ func (o Options) Validate(checks []Check) error {
 			errs = append(errs, fmt.Errorf("check %q: %w", id, ErrUnknownCheck))
 		}
 	}
-	for _, id := range slices.Concat(o.Only, o.Skip) {
+	for _, id := range slices.Concat(o.Only, o.Skip, o.Shadow) {
 		known(id)
 	}
+	errs = append(errs, validThresholds(checks, o.Thresholds))
 	for _, s := range o.Suppressions {
 		if err := s.Validate(); err != nil {
 			errs = append(errs, err)
@@ -47,9 +58,22 @@ func (o Options) wants(id string) bool {
 	return (len(o.Only) == 0 || slices.Contains(o.Only, id)) && !slices.Contains(o.Skip, id)
 }
 
-// Run runs the checks that the options select. Checks can't affect each other: one that panics,
-// exceeds its time limit or returns no finding gives a finding of outcome unknown. When the context
-// ends, the remaining checks become unknown too.
+// Kinds returns the kinds of data that the checks that the options select can use.
+func (o Options) Kinds(checks []Check) []facts.Kind {
+	var kinds []facts.Kind
+	for _, c := range checks {
+		if o.wants(c.ID) {
+			kinds = append(kinds, c.Facts...)
+			kinds = append(kinds, c.Uses...)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// Run runs the checks that the options select, side by side. Checks can't affect each other: one
+// that panics, exceeds its time limit or returns no finding gives a finding of outcome unknown.
+// When the context ends, or the budget is used up, the remaining checks become unknown too.
 //
 // An error is returned for invalid options only (see [Options.Validate]); the report is empty then.
 func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, error) {
@@ -67,12 +91,11 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 	if in.Snapshot != nil {
 		r.Node, r.Unseen = in.Snapshot.Host.Name, in.Snapshot.Unseen()
 	}
-	for _, c := range checks {
-		if !opts.wants(c.ID) {
-			continue
-		}
-		findings := runOne(ctx, c, &in)
-		finish(c, findings)
+	chosen := slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return !opts.wants(c.ID) })
+	for i, findings := range runAll(ctx, chosen, in, opts) {
+		c := chosen[i]
+		c.Shadow = c.Shadow || slices.Contains(opts.Shadow, c.ID)
+		finish(c, in.Snapshot, findings)
 		suppress(findings, opts.Suppressions, now)
 		r.add(c, findings)
 	}
@@ -84,16 +107,45 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 	return r, nil
 }
 
+// runAll runs checks side by side and returns the findings of each, in their order.
+func runAll(ctx context.Context, checks []Check, in Input, opts Options) [][]Finding {
+	if in.Facts == nil {
+		in.Facts = facts.New(nil)
+	}
+	if opts.Budget > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, opts.Budget, fmt.Errorf("the budget of %v is used up", opts.Budget))
+		defer cancel()
+	}
+	results := make([][]Finding, len(checks))
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for i, c := range checks {
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			results[i] = runOne(ctx, c, in.forCheck(c, opts.Thresholds))
+		})
+	}
+	wg.Wait()
+	return results
+}
+
 func runOne(ctx context.Context, c Check, in *Input) []Finding {
 	if f, ok := c.Needs.unmet(in); ok {
 		return []Finding{f}
+	}
+	for _, k := range c.Facts {
+		if err := in.Facts.State(k); err != nil {
+			return []Finding{Because(ObjectNode, fmt.Errorf("%s: %w", k.What(), err))}
+		}
 	}
 	findings := contained(ctx, c, in)
 	return append(findings, unread(c, in)...)
 }
 
 // finish fills in the fields that a check may leave empty.
-func finish(c Check, findings []Finding) {
+func finish(c Check, s *inventory.Snapshot, findings []Finding) {
 	for i := range findings {
 		f := &findings[i]
 		f.CheckID = c.ID
@@ -108,6 +160,11 @@ func finish(c Check, findings []Finding) {
 		if faulty && f.Explanation == "" {
 			f.Explanation = c.Explanation
 		}
+		if f.Kind == "" {
+			f.Kind = kindOf(s, f.Object)
+		}
+		f.Shadow = c.Shadow
+		f.completeRemedy()
 	}
 }
 
@@ -177,7 +234,7 @@ func (a answer) result() []Finding {
 // check silently ignores unreadable files.
 func unread(c Check, in *Input) []Finding {
 	var findings []Finding
-	for _, p := range in.Snapshot.Problems {
+	for _, p := range slices.Concat(in.Snapshot.Problems, in.Facts.Files.Problems()) {
 		if !slices.ContainsFunc(c.Reads, func(pattern string) bool { return concerns(pattern, p.Path) }) {
 			continue
 		}

@@ -156,8 +156,15 @@ func TestRunStopsWithContext(t *testing.T) {
 		<-ctx.Done()
 		return []doctor.Finding{doctor.Unknown("", "%v", context.Cause(ctx))}
 	})
-	r, err := doctor.Run(ctx, []doctor.Check{stop, giving("later", found(doctor.OutcomePass, ""))}, node(),
-		doctor.Options{})
+	// Checks run side by side; this one gives nothing before the end.
+	later := check("later", func(ctx context.Context, _ *doctor.Input) []doctor.Finding {
+		<-ctx.Done()
+		time.Sleep(time.Millisecond)
+		return nil
+	})
+	later.Timeout = time.Minute
+	stop.Timeout = time.Minute
+	r, err := doctor.Run(ctx, []doctor.Check{stop, later}, node(), doctor.Options{})
 	if err != nil {
 		t.Fatalf("Run: %v", err)
 	}

@@ -141,8 +141,8 @@ func TestSuppressAll(t *testing.T) {
 
 func TestOutcomes(t *testing.T) {
 	all := doctor.Outcomes()
-	if all[0] != doctor.OutcomeFail || len(all) != 6 {
-		t.Errorf("Outcomes = %v, want six, fail first", all)
+	if all[0] != doctor.OutcomeFail || len(all) != 7 {
+		t.Errorf("Outcomes = %v, want seven, fail first", all)
 	}
 	if doctor.OutcomeUnknown.Compare(doctor.OutcomeWarn) <= 0 {
 		t.Error("Compare: unknown is not worse than warn, though a fault may hide behind it")

@@ -10,14 +10,18 @@
 // in the snapshot, formatted as the kernel prints it.
 package checks
 
-import "github.com/rdmakit/rdmakit/doctor"
+import (
+	"slices"
+
+	"github.com/rdmakit/rdmakit/doctor"
+)
 
 //go:generate go run ../gendocs -o ../../docs/checks.md
 
-// All returns every check, in the order in which a report shows them: first faults that keep RDMA
-// from working, then faults that slow it down.
+// All returns every check, in the order in which a report shows those of equal outcome: first the
+// ones that keep RDMA from working, then by part of the node.
 func All() []doctor.Check {
-	return []doctor.Check{
+	return slices.Concat([]doctor.Check{
 		cardDriver(),
 		uverbs(),
 		portActive(),
@@ -30,5 +34,5 @@ func All() []doctor.Check {
 		role(),
 		railSubnet(),
 		linkDowned(),
-	}
+	}, inventoryChecks(), linkChecks(), transportChecks(), qosChecks(), addressingChecks(), hostChecks())
 }

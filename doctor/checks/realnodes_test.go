@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/rdmakit/rdmakit/doctor"
-	"github.com/rdmakit/rdmakit/doctor/checks"
 	"github.com/rdmakit/rdmakit/internal/testkit/realnodes"
 )
 
@@ -20,10 +19,7 @@ func TestRealNodes(t *testing.T) {
 				t.Fatal(err)
 			}
 			snap := scan(t, n.Tree)
-			r, err := doctor.Run(t.Context(), checks.All(), doctor.Input{Snapshot: &snap}, doctor.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := diagnose(t, n.Tree)
 			fails, warnings := bad(r, doctor.OutcomeFail), bad(r, doctor.OutcomeWarn)
 			noFail := strings.HasPrefix(n.Right.Fail, "none")
 			switch {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/checks"
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -154,6 +155,30 @@ func scan(t *testing.T, tree *nodetree.Tree) inventory.Snapshot {
 func runCheck(t *testing.T, id string, snap inventory.Snapshot) doctor.Report {
 	t.Helper()
 	r, err := doctor.Run(t.Context(), checks.All(), doctor.Input{Snapshot: &snap}, doctor.Options{Only: []string{id}})
+	if err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	return r
+}
+
+// factsOf returns what a tree holds beside the inventory: its files, and facts.json.
+func factsOf(t *testing.T, tree *nodetree.Tree) *facts.Facts {
+	t.Helper()
+	f := facts.New(tree.FS())
+	if data, err := fs.ReadFile(tree.FS(), "facts.json"); err == nil {
+		if err := json.Unmarshal(data, f); err != nil {
+			t.Fatalf("facts.json: %v", err)
+		}
+	}
+	return f
+}
+
+// diagnose runs checks on a tree, all of them without IDs.
+func diagnose(t *testing.T, tree *nodetree.Tree, ids ...string) doctor.Report {
+	t.Helper()
+	snap := scan(t, tree)
+	in := doctor.Input{Snapshot: &snap, Facts: factsOf(t, tree)}
+	r, err := doctor.Run(t.Context(), checks.All(), in, doctor.Options{Only: ids})
 	if err != nil {
 		t.Fatalf("Run: %v", err)
 	}

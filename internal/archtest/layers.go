@@ -27,7 +27,7 @@ func wings() []wing {
 		{"internal/text", nil, "text packages are independent of RDMA"},
 		{
 			"internal/record",
-			[]string{"internal/edge", "inventory", "launch", "verbs/recording", "wire"},
+			[]string{"internal/edge", "inventory", "launch", "verbs/recording", "wire", "doctor/facts"},
 			"record packages hold recorded nodes; checks and measurements belong elsewhere",
 		},
 		{

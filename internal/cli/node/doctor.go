@@ -10,6 +10,7 @@ import (
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/checks"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/record/kernel"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
@@ -88,11 +89,20 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	opts.Now = app.Now()
 	// The report has the files that a check needs and that could not be read, so the error of the
 	// scan about them is only a note.
-	snap, _, err := app.Scan(cmd.Context(), f.source)
+	n, err := app.OpenNode(f.source)
 	if err != nil {
 		return err
 	}
-	report, err := doctor.Run(cmd.Context(), all, doctor.Input{Snapshot: &snap}, opts)
+	defer n.Close()
+	snap, _, err := app.ScanNode(cmd.Context(), n)
+	if err != nil {
+		return err
+	}
+	in := doctor.Input{Snapshot: &snap, Facts: n.Facts()}
+	if n.Local {
+		in.Facts.Gather(cmd.Context(), &snap, kernel.Collectors(app.Now), opts.Kinds(all)...)
+	}
+	report, err := doctor.Run(cmd.Context(), all, in, opts)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdmakit/rdmakit/doctor/checks"
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
+	"github.com/rdmakit/rdmakit/internal/record/kernel"
 	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/version"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -133,11 +136,17 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sourc
 	switch {
 	case n.Local:
 		opts.Origin, opts.Environment = bundle.OriginMachine, app.Environment()
+		opts.Facts = func(ctx context.Context, snap *inventory.Snapshot) *facts.Facts {
+			f := facts.New(nil)
+			f.Gather(ctx, snap, kernel.Collectors(app.Now), kernel.Passive()...)
+			return f
+		}
 		opts.Routes = func(snap inventory.Snapshot) launch.RouteFunc { return launch.KernelRoutes(cmd.Context(), snap) }
 	case n.Bundle != nil:
 		opts.Origin = bundle.OriginBundle
 		opts.Environment, _ = n.Bundle.Environment() // checked when it was opened
 		opts.Answers, _ = n.Bundle.Answers()
+		opts.Facts = func(context.Context, *inventory.Snapshot) *facts.Facts { return n.Facts() }
 		if m := n.Bundle.Manifest; m != nil {
 			opts.Taken, opts.Redacted, opts.RedactionKey = m.Taken, m.Redacted, m.RedactionKey
 		}
@@ -151,6 +160,9 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sourc
 	}
 	if opts.Extra, err = snapshotExtra(cmd.Context(), n); err != nil {
 		return opts, err
+	}
+	for _, c := range checks.All() {
+		opts.Patterns = append(opts.Patterns, c.Reads...)
 	}
 	opts.Redact, err = f.redactor(cmd)
 	return opts, err

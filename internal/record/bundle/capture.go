@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
@@ -41,6 +42,10 @@ type Options struct {
 	Routes func(inventory.Snapshot) launch.RouteFunc
 	// Answers are the recorded routes of the original bundle.
 	Answers []RouteAnswer
+	// Patterns name further files that checks read: patterns of [path.Match] over absolute paths.
+	Patterns []string
+	// Facts returns what the kernel tells of the node beside its files; nil for nothing.
+	Facts func(context.Context, *inventory.Snapshot) *facts.Facts
 	// Extra are further files at the root, such as the data of libibverbs, by name.
 	Extra  map[string][]byte
 	Limits Limits // the zero value: DefaultLimits
@@ -120,6 +125,7 @@ func (o *Options) once(ctx context.Context) (*Bundle, error) {
 	limited, cancel := context.WithTimeout(ctx, o.Limits.Time)
 	defer cancel()
 	readExtras(limited, src.Root)
+	readPatterns(limited, src.Root, o.Patterns)
 	versions := readVersions(limited, o.Sources.Root)
 	r.complete(ctx)
 	if err := ctx.Err(); err != nil {
@@ -137,6 +143,11 @@ func (o *Options) once(ctx context.Context) (*Bundle, error) {
 		Redacted: o.Redacted, RedactionKey: o.RedactionKey,
 		Unreadable: r.unreadable(), Refused: problems(r.refused), Altered: problems(r.altered), Findings: []Finding{},
 	}}
+	if o.Facts != nil {
+		if err := b.AddJSON(FactsFile, o.Facts(ctx, &snap)); err != nil {
+			return nil, err
+		}
+	}
 	if err := o.documents(b, live, names, &snap, versions); err != nil {
 		return nil, err
 	}

@@ -123,6 +123,20 @@ func readExtras(ctx context.Context, root fs.FS) {
 	x.list(x.root, "proc/driver/nvidia/gpus")
 }
 
+// readPatterns reads the files that match patterns of absolute paths through root, which records
+// them, and follows the links on the way to them.
+func readPatterns(ctx context.Context, root fs.FS, patterns []string) {
+	for _, pattern := range patterns {
+		names, _ := fs.Glob(root, strings.TrimPrefix(pattern, "/")) // only a bad pattern fails
+		for _, name := range names {
+			if ctx.Err() != nil {
+				return
+			}
+			_, _ = fs.ReadFile(root, name) // noted
+		}
+	}
+}
+
 func (x extra) device(dir string) {
 	x.within(dir, func(of fs.FS) {
 		x.files(of, deviceFiles)

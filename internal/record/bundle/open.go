@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
@@ -74,7 +75,8 @@ func FromTree(tree *nodetree.Tree) (*Bundle, error) {
 	_, envErr := b.Environment()
 	_, routesErr := b.Answers()
 	_, namesErr := b.names()
-	if err := errors.Join(liveErr, envErr, routesErr, namesErr); err != nil {
+	_, factsErr := b.Facts()
+	if err := errors.Join(liveErr, envErr, routesErr, namesErr, factsErr); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -139,6 +141,14 @@ func (b *Bundle) Live() (*inventory.Live, error) {
 		return nil, err
 	}
 	return live, nil
+}
+
+// Facts returns what was recorded of the node beside its inventory: its files, and the answers of
+// the kernel if the recording has them.
+func (b *Bundle) Facts() (*facts.Facts, error) {
+	f := facts.New(b.Tree.FS())
+	_, err := b.document(FactsFile, f)
+	return f, err
 }
 
 // Environment returns the recorded variables; nil if none were recorded, as in a bundle of a

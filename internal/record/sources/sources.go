@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -34,7 +35,17 @@ type Node struct {
 	Local bool
 	// Bundle is the recording that the node is read from, nil for the machine and directories.
 	Bundle *bundle.Bundle
+	facts  *facts.Facts
 	close  func() error
+}
+
+// Facts returns what is known of the node beside its inventory: its files, and what was recorded of
+// the kernel's answers. Each call returns the same value.
+func (n *Node) Facts() *facts.Facts {
+	if n.facts == nil {
+		n.facts = facts.New(n.Root)
+	}
+	return n.facts
 }
 
 // Close closes the files of the node.
@@ -50,7 +61,9 @@ func Local() (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Node{Sources: local.Sources, Local: true, close: local.Close}, nil
+	n := &Node{Sources: local.Sources, Local: true, close: local.Close}
+	n.facts = facts.New(n.Root)
+	return n, nil
 }
 
 // OpenBundle opens a recording: an archive, or a tree as text. Errors are those of [bundle.Open],
@@ -87,6 +100,7 @@ func ReadBundle(name string, r io.Reader) (*Node, error) {
 // FromBundle returns a node for a bundle; label is for messages. The error matches [ErrNoRoot].
 func FromBundle(b *bundle.Bundle, label string) (*Node, error) {
 	n := &Node{Sources: b.Sources(), Bundle: b}
+	n.facts, _ = b.Facts() // checked when it was opened
 	if err := checkRoot(n.Root, label); err != nil {
 		return nil, err
 	}
@@ -111,20 +125,33 @@ func FromFS(root fs.FS, closeRoot func() error, label string) (*Node, error) {
 		n.Close()
 		return nil, err
 	}
-	data, err := fs.ReadFile(root, bundle.LiveFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return n, nil
-	}
 	live := &inventory.Live{}
+	found, err := document(root, bundle.LiveFile, live)
+	if found {
+		n.Sources.Live = live
+	}
+	n.facts = facts.New(root)
+	_, factsErr := document(root, bundle.FactsFile, n.facts)
+	if err = errors.Join(err, factsErr); err != nil {
+		n.Close()
+		return nil, fmt.Errorf("open %s: %w", label, err)
+	}
+	return n, nil
+}
+
+// document decodes a JSON document at the root of a tree; false if it doesn't exist.
+func document(root fs.FS, name string, into any) (bool, error) {
+	data, err := fs.ReadFile(root, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	if err == nil {
-		err = json.Unmarshal(data, live)
+		err = json.Unmarshal(data, into)
 	}
 	if err != nil {
-		n.Close()
-		return nil, fmt.Errorf("read %s of %s: %w", bundle.LiveFile, label, err)
+		return false, fmt.Errorf("read %s: %w", name, err)
 	}
-	n.Sources.Live = live
-	return n, nil
+	return true, nil
 }
 
 // IsRoot reports whether a directory is the root of a node.

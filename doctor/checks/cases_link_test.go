@@ -1,0 +1,6 @@
+package checks_test
+
+// linkCases are those of link quality.
+func linkCases() []numberCase {
+	return []numberCase{}
+}

@@ -1,0 +1,10 @@
+package checks
+
+import "github.com/rdmakit/rdmakit/doctor"
+
+// hostChecks are those of the host, PCI Express and GPUs.
+func hostChecks() []doctor.Check {
+	return []doctor.Check{
+		clockSync(),
+	}
+}

@@ -1,0 +1,68 @@
+package doctor
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+// Kind is the kind of an object of a finding. With the name it identifies the object beyond the
+// node, so that findings can be joined with those of the fabric and of the cluster.
+type Kind string
+
+// The kinds, with the form of the name.
+const (
+	KindNode   Kind = "node"   // "node"
+	KindDevice Kind = "device" // RDMA device: "mlx5_0"
+	KindPort   Kind = "port"   // port of an RDMA device: "mlx5_0:1"
+	KindNetdev Kind = "netdev" // network device: "eth0"
+	KindPCI    Kind = "pci"    // PCI function: "0000:3b:00.0"
+	KindGPU    Kind = "gpu"    // PCI address of the GPU
+	KindRail   Kind = "rail"   // number of the rail
+	KindGUID   Kind = "guid"   // 16 hexadecimal digits
+	KindOther  Kind = "other"  // anything else: a module, a file, an address
+)
+
+var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+
+// kindOf returns the kind of an object of a node. A name that is both of an RDMA device and of a
+// network device is the RDMA device's.
+func kindOf(s *inventory.Snapshot, object string) Kind {
+	if object == ObjectNode {
+		return KindNode
+	}
+	if s == nil {
+		return KindOther
+	}
+	name, number, isPort := cutLast(object, ":")
+	for _, d := range s.Devices {
+		if d.Name == object {
+			return KindDevice
+		}
+		if _, err := strconv.Atoi(number); isPort && err == nil && d.Name == name {
+			return KindPort
+		}
+	}
+	if s.Netdev(object) != nil {
+		return KindNetdev
+	}
+	if pciAddress.MatchString(object) {
+		for _, g := range s.GPUs {
+			if g.PCI.Address == object {
+				return KindGPU
+			}
+		}
+		return KindPCI
+	}
+	return KindOther
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}

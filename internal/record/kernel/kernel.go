@@ -1,0 +1,34 @@
+// Package kernel has the collectors of what the running kernel tells of this machine and no file
+// has, for package facts.
+//
+//	f := facts.New(root)
+//	f.Gather(ctx, &snapshot, kernel.Collectors(time.Now), facts.KindRoutes)
+//
+// A collector asks the edges and stores plain data, so that a bundle replays it. On systems other
+// than Linux the data says that it is not supported.
+package kernel
+
+import (
+	"time"
+
+	"github.com/rdmakit/rdmakit/doctor/facts"
+)
+
+// Collectors returns all collectors; now gives the times of the data.
+func Collectors(now func() time.Time) []facts.Collector {
+	return []facts.Collector{
+		clock(now),
+		resolver(now),
+	}
+}
+
+// Passive returns the kinds that disturb nobody and wait for nothing: those that a recording takes.
+func Passive() []facts.Kind {
+	var kinds []facts.Kind
+	for _, c := range Collectors(time.Now) {
+		if !c.Live {
+			kinds = append(kinds, c.Kind)
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package kernel
+
+import "github.com/rdmakit/rdmakit/doctor/facts"
+
+func discipline() (facts.ClockDiscipline, error) {
+	return facts.ClockDiscipline{}, facts.Absent("this system has no adjtimex")
+}
