@@ -75,6 +75,7 @@ func Compare(nodes []*Node, opts Options) Report {
 	c.compareNodes()
 	c.findSwapped()
 	c.compareRails()
+	c.compareValues()
 	c.findDuplicates()
 	c.addNotes()
 	c.report.GID = c.gidReport()
@@ -237,6 +238,11 @@ func (c *comparison) compareAttribute(check *railCheck) {
 			found = append(found, railGroups{number, groups})
 		}
 	}
+	c.addRails(check.Check, found)
+}
+
+// addRails adds the differences of rails; those on which the same nodes differ become one.
+func (c *comparison) addRails(check Check, found []railGroups) {
 	for len(found) > 0 {
 		key := partition(found[0].groups)
 		var same []railGroups
@@ -247,7 +253,7 @@ func (c *comparison) compareAttribute(check *railCheck) {
 			}
 			return false
 		})
-		c.add(check.Check, joinRails(same))
+		c.add(check, joinRails(same))
 	}
 }
 
@@ -294,7 +300,7 @@ func joinRails(same []railGroups) Difference {
 // finish sorts the differences and sets the verdict.
 func (c *comparison) finish() {
 	rank := map[string]int{}
-	for i, check := range Checks() {
+	for i, check := range slices.Concat(Checks(), c.opts.Values) {
 		rank[check.ID] = i
 	}
 	severities := map[Severity]int{SeverityBreaks: 0, SeveritySlows: 1, SeverityNote: 2}

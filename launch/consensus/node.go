@@ -26,6 +26,9 @@ type Options struct {
 	// Roles are the roles that the site gives to ports, nil for none. They apply to stored
 	// snapshots too.
 	Roles []inventory.RoleSetting
+	// Values are the checks of the values that [Node.Add] attaches; values of other checks are
+	// ignored.
+	Values []Check
 }
 
 // Check returns an error for invalid options; the error matches [launch.ErrOptions].
@@ -55,6 +58,7 @@ type Node struct {
 	incomplete   []inventory.Problem
 	unmatched    []string // selectors
 	hasPorts     bool
+	values       []Value
 }
 
 // rail is a selected port.

@@ -22,6 +22,8 @@ const (
 	ProcNetUDP           = "proc/net/udp"               // sockets of UDP over IPv4
 	ProcNetUDP6          = "proc/net/udp6"              // sockets of UDP over IPv6
 	Proc                 = "proc"                       // processes
+	ConfigRDMACM         = "sys/kernel/config/rdma_cm"  // settings of rdma_cm by device and port
+	ProcNUMABalancing    = "proc/sys/kernel/numa_balancing"
 )
 
 // Files that container runtimes create.

@@ -1,0 +1,158 @@
+// Package nodes judges several nodes: each by the checks of a node, and all of them by comparison.
+//
+//	report, err := nodes.Run(ctx, checks.All(), []nodes.Node{{Source: "a.tar.gz", Snapshot: &a}, …}, opts)
+//
+// The comparison is that of package consensus, which has the rails, rates, MTUs and addresses. This
+// package adds what a snapshot or the facts of a node tell beside them ([Comparisons]): versions,
+// settings of flow control, cables.
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/doctor/facts"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch/consensus"
+)
+
+// Schema is the version of the JSON form of a [Report]. A field may be added within a version; one
+// that is removed or changes its meaning makes a new one.
+const Schema = "rdmakit.doctor-nodes/v1"
+
+// Node is the input of one node.
+type Node struct {
+	Source   string // where it comes from, for messages
+	Snapshot *inventory.Snapshot
+	Facts    *facts.Facts // nil for none
+}
+
+// Options are the options of a run.
+type Options struct {
+	Node       doctor.Options    // of the checks of each node
+	Comparison consensus.Options // Values is set by Run
+}
+
+// Report is the result of [Run].
+type Report struct {
+	Schema string `json:"schema"` // name and version of this form
+	// Verdict is the worst outcome of all nodes and of the comparison: a difference that breaks
+	// jobs is a failure, one that slows them a warning.
+	Verdict doctor.Outcome `json:"verdict"`
+	// Nodes has the report of each node, in the order of the input.
+	Nodes []NodeReport `json:"nodes"`
+	// Comparison has the differences between the nodes.
+	Comparison consensus.Report `json:"comparison"`
+	// NotCompared is what no two nodes have, so that it could not be compared: IDs of
+	// [Comparisons].
+	NotCompared []string `json:"notCompared,omitempty"`
+}
+
+// NodeReport is the report of a node, with its source.
+type NodeReport struct {
+	Source string        `json:"source"` // where the node comes from
+	Report doctor.Report `json:"report"` // of its own checks
+}
+
+// ErrTooFew is the error of [Run] for fewer than two nodes.
+var ErrTooFew = errors.New("a comparison needs at least two nodes")
+
+// Run runs the checks on each node and compares the nodes. Errors are those of [doctor.Run], of
+// [consensus.Options.Check], and [ErrTooFew].
+func Run(ctx context.Context, checks []doctor.Check, list []Node, opts Options) (Report, error) {
+	if len(list) < 2 {
+		return Report{}, ErrTooFew
+	}
+	opts.Comparison.Values = consensusChecks()
+	if err := opts.Comparison.Check(); err != nil {
+		return Report{}, fmt.Errorf("compare nodes: %w", err)
+	}
+	r := Report{Schema: Schema, Verdict: doctor.OutcomeNotApplicable}
+	digests := make([]*consensus.Node, 0, len(list))
+	have := map[string]int{}
+	for _, n := range list {
+		own, err := doctor.Run(ctx, checks, doctor.Input{Snapshot: n.Snapshot, Facts: n.Facts}, opts.Node)
+		if err != nil {
+			return Report{}, fmt.Errorf("check %s: %w", n.Source, err)
+		}
+		r.Nodes = append(r.Nodes, NodeReport{n.Source, own})
+		r.Verdict = worse(r.Verdict, own.Verdict)
+		digest, err := consensus.NewNode(n.Source, *n.Snapshot, opts.Comparison)
+		if err != nil {
+			return Report{}, err
+		}
+		for id, values := range valuesOf(n) {
+			digest.Add(values...)
+			have[id]++
+		}
+		digests = append(digests, digest)
+	}
+	r.Comparison = consensus.Compare(digests, opts.Comparison)
+	for _, c := range Comparisons() {
+		if have[c.ID] < 2 {
+			r.NotCompared = append(r.NotCompared, c.ID)
+		}
+	}
+	r.Verdict = worse(r.Verdict, outcome(r.Comparison))
+	return r, nil
+}
+
+// outcome returns a comparison's verdict in the terms of doctor.
+func outcome(r consensus.Report) doctor.Outcome {
+	worst := doctor.OutcomePass
+	for _, d := range r.Differences {
+		worst = worse(worst, map[consensus.Severity]doctor.Outcome{
+			consensus.SeverityBreaks: doctor.OutcomeFail, consensus.SeveritySlows: doctor.OutcomeWarn,
+			consensus.SeverityNote: doctor.OutcomePass,
+		}[d.Severity])
+	}
+	return worst
+}
+
+func worse(a, b doctor.Outcome) doctor.Outcome {
+	if a.Compare(b) >= 0 {
+		return a
+	}
+	return b
+}
+
+// valuesOf returns the values of a node by the ID of their comparison; those that are not known are
+// left out.
+func valuesOf(n Node) map[string][]consensus.Value {
+	if n.Facts == nil {
+		n.Facts = facts.New(nil)
+	}
+	out := map[string][]consensus.Value{}
+	for _, c := range Comparisons() {
+		for _, v := range c.values(n) {
+			if v.Value != "" {
+				v.Check = c.ID
+				out[c.ID] = append(out[c.ID], v)
+			}
+		}
+	}
+	return out
+}
+
+func consensusChecks() []consensus.Check {
+	var list []consensus.Check
+	for _, c := range Comparisons() {
+		list = append(list, c.Check)
+	}
+	return list
+}
+
+// Numbers returns the numbers of the catalogue that the comparison covers, sorted: those of
+// [Comparisons], and those of package consensus.
+func Numbers() []int {
+	// hca-set, rate, link-layer, duplicate GUIDs, device names, GID index, MTU, P_Key, fabric
+	all := []int{3, 6, 7, 11, 16, 62, 63, 73, 74}
+	for _, c := range Comparisons() {
+		all = append(all, c.Numbers...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
