@@ -110,8 +110,8 @@ func TestComparisons(t *testing.T) {
 		id          string
 		like, other change
 	}{
-		// One card of each node has another version than its neighbour: a finding of the node, not of
-		// the cluster.
+		// One card of each node has another version than its neighbour: a finding of the node, not
+		// of the cluster.
 		{"firmware", set(map[string]string{"sys/class/infiniband/mlx5_0/fw_ver": "28.43.2026"}),
 			set(map[string]string{"sys/class/infiniband/mlx5_0/fw_ver": "28.39.1002"})},
 		{"kernel", set(map[string]string{"proc/sys/kernel/osrelease": "6.8.0-45"}),
