@@ -54,7 +54,8 @@ func (f fromFlag) Set(name string) error {
 }
 
 // runDoctorNodes checks several recorded nodes and compares them.
-func runDoctorNodes(app *cli.App, cmd *cobra.Command, checks []doctor.Check, names []string, opts doctor.Options) error {
+func runDoctorNodes(app *cli.App, cmd *cobra.Command, checks []doctor.Check, names []string,
+	opts doctor.Options) error {
 	list, err := openNodes(cmd.Context(), app, names)
 	if err != nil {
 		return err
@@ -100,13 +101,15 @@ func nodesBlocks(r nodes.Report, wide bool) []output.Block {
 		if name == "" {
 			name = n.Source
 		}
-		blocks = append(blocks, output.Text{Lines: [][]output.Cell{{output.Bold("node " + name), output.Dim("  " + n.Source)}}})
+		blocks = append(blocks, output.Text{Lines: [][]output.Cell{{output.Bold("node " + name),
+			output.Dim("  " + n.Source)}}})
 		blocks = append(blocks, nodeFaults(n.Report, wide)...)
 	}
 	blocks = append(blocks, consensusBlocks(r.Comparison, wide)...)
 	if len(r.NotCompared) > 0 {
 		blocks = append(blocks, output.Line(
-			output.Dim("not compared, for fewer than two nodes have it: "+strings.Join(r.NotCompared, ", ")).Flow(cli.TextWidth)))
+			output.Dim("not compared, for fewer than two nodes have it: "+strings.Join(r.NotCompared,
+				", ")).Flow(cli.TextWidth)))
 	}
 	return blocks
 }
