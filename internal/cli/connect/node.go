@@ -187,6 +187,9 @@ func (n *node) port(device string, number int) connect.Port {
 	}
 	if p.Software {
 		p.Name = device
+		if p.GIDIndex == nil {
+			p.GIDIndex = new(int) // its only GID, which may be link-local
+		}
 		if addr, err := roce.Address(device); err == nil { // otherwise it can't be opened
 			p.Device = roce.Prefix + addr.String()
 		}

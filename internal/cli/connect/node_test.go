@@ -164,7 +164,11 @@ func TestEngineNames(t *testing.T) {
 		names = append(names, "roce@::ffff:"+addr.String())
 	}
 	for _, name := range names {
-		if p := n.port(name, 1); p.Device != names[1] || p.Name != name {
+		p := n.port(name, 1)
+		if p.GIDIndex == nil || *p.GIDIndex != 0 {
+			t.Errorf("port(%q) has GID index %v, want 0: the only GID may be link-local", name, p.GIDIndex)
+		}
+		if p.Device != names[1] || p.Name != name {
 			t.Errorf("port of %s: device %q, name %q, want %q", name, p.Device, p.Name, names[1])
 		}
 	}
