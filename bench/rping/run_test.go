@@ -185,6 +185,14 @@ func TestExplain(t *testing.T) {
 		{rping.StageConnect, syscall.ENETUNREACH, rping.CodeNoRoute, "ip route get"},
 		{rping.StageConnect, context.Canceled, rping.CodeInterrupted, "canceled"},
 		{rping.StageConnect, errors.New("::1 and 192.0.2.1 are not of the same family"), rping.CodeFamily, "-d DEVICE"},
+		{
+			rping.StageConnect, errors.New("fe80::2%ll1 is on another link than roce@ll0"), rping.CodeNoRoute,
+			"after the %",
+		},
+		{
+			rping.StageConnect, errors.New("fe80::2 is a link-local address, and ::1 is none"), rping.CodeFamily,
+			"roce@ADDRESS%NETDEV",
+		},
 		{rping.StageResolve, errors.New("no route"), rping.CodeNoRoute, "no route"},
 		{rping.StageData, io.EOF, rping.CodePeerEnded, "rping -s -P"},
 		{rping.StageData, &rping.MismatchError{N: 3, At: 7, Bytes: 2}, rping.CodeData, "ping 3 came back"},

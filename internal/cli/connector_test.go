@@ -35,6 +35,37 @@ func TestDeviceAt(t *testing.T) {
 			t.Errorf("deviceAt(%s) with IPoIB = %q, want %q", addr, got, want)
 		}
 	}
+	twins := &inventory.Snapshot{Netdevs: []inventory.Netdev{
+		{Name: "eth0", RDMADevice: "rxe0", Addresses: []netip.Prefix{netip.MustParsePrefix("fe80::1/64")}},
+		{Name: "eth1", RDMADevice: "rxe1", Addresses: []netip.Prefix{netip.MustParsePrefix("fe80::1/64")}},
+	}}
+	for addr, want := range map[string]string{"fe80::1%eth0": "rxe0", "fe80::1%eth1": "rxe1", "fe80::1%eth2": ""} {
+		if got := deviceAt(twins, netip.MustParseAddr(addr)); got != want {
+			t.Errorf("deviceAt(%s) = %q, want %q", addr, got, want)
+		}
+	}
+}
+
+func TestPeerError(t *testing.T) {
+	for peer, want := range map[string]string{
+		"192.0.2.1": "", "fe80::1": "", "gpu-00": "", "192.0.2.1:7174": "has a port",
+		"[fe80::1%eth0]:7174": "has a port", "roce@eth0": "is a device",
+	} {
+		if err := PeerError(peer); want == "" && err != nil || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want) || len(Hints(err)) != 1) {
+			t.Errorf("PeerError(%q) = %v with %q, want %q", peer, err, Hints(err), want)
+		}
+	}
+}
+
+func TestZoneHints(t *testing.T) {
+	for host, want := range map[string]int{
+		"fe80::1": 2, "fe80::1%eth0": 0, "2001:db8::1": 0, "169.254.0.1": 0, "x": 0,
+	} {
+		if got := ZoneHints(host); len(got) != want || want > 0 && !strings.Contains(got[0], host+"%NETDEV") {
+			t.Errorf("ZoneHints(%q) = %q, want %d hints", host, got, want)
+		}
+	}
 }
 
 // connectorDevice is a device with or without a connection manager.

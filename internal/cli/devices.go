@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -87,6 +88,8 @@ func (o *opener) named(ctx context.Context, name string) (*verbs.Device, error) 
 		hints := []string{o.devicesHint(ctx), engineHint}
 		if of, _, findErr := o.node.Find(name); findErr == nil {
 			hints = append([]string{"the RDMA device of " + name + " is " + of.Name}, hints...)
+		} else if _, addrErr := netip.ParseAddr(name); addrErr == nil || o.node.Netdev(name) != nil {
+			hints = append([]string{"RoCE v2 in user space there is roce@" + name}, hints...)
 		}
 		return nil, WithHints(err, hints...)
 	}

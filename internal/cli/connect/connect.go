@@ -174,6 +174,9 @@ func (c *connectFlags) checkArgs(cmd *cobra.Command, args []string) error {
 			"the other end runs rdmactl connect PEER; -d selects this end's device"))
 	case c.all && cmd.Flags().Changed("ib-port"):
 		return cli.UsageError(cmd, errors.New("--all and --ib-port can't be combined: --all tries the compute ports"))
+	case len(args) > 0 && cli.ZoneHints(args[0]) != nil:
+		return cli.UsageError(cmd, cli.WithHints(fmt.Errorf("PEER %s has no network device", args[0]),
+			cli.ZoneHints(args[0])...))
 	case slices.Contains(args, ""):
 		return cli.UsageError(cmd, errors.New("an argument is empty"))
 	case cmd.Flags().Changed("save") && c.save == "":
