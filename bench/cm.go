@@ -376,5 +376,9 @@ func accept(ctx context.Context, c *cmConn, port int, cfg Config, waiting func()
 	}
 	limited, cancel := context.WithTimeout(watched, dialTimeout)
 	defer cancel()
-	return r.Accept(limited, c.qp, cfg.connectOptions())
+	conn, err := r.Accept(limited, c.qp, cfg.connectOptions())
+	if err != nil {
+		_ = r.Reject(nil) // unless it is answered already
+	}
+	return conn, err
 }

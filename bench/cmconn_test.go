@@ -1,15 +1,14 @@
 package bench
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/testkit/connectors"
 	"github.com/rdmakit/rdmakit/verbs"
-	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
 
@@ -18,7 +17,7 @@ func cmPair(t *testing.T) (client, server *cmConn) {
 	t.Helper()
 	var devices [2]*verbs.Device
 	for i, name := range []string{"roce@127.0.63.11", "roce@127.0.63.12"} {
-		d, err := verbs.Open(t.Context(), name, roce.Provider{})
+		d, err := verbs.Open(t.Context(), name, connectors.Checked{Provider: roce.Provider{}, T: t})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,22 +107,8 @@ func TestCMConn(t *testing.T) {
 	}
 }
 
-// plain is a provider of engines without a communication manager.
-type plain struct{ roce.Provider }
-
-func (p plain) Open(ctx context.Context, name string) (provider.Device, error) {
-	d, err := p.Provider.Open(ctx, name)
-	return plainDevice{d}, err
-}
-
-type plainDevice struct{ provider.Device }
-
-func (d plainDevice) Capabilities() provider.Capabilities {
-	return d.Device.Capabilities() &^ provider.CapConnector
-}
-
 func TestNoConnector(t *testing.T) {
-	d, err := verbs.Open(t.Context(), "roce@127.0.63.13", plain{})
+	d, err := verbs.Open(t.Context(), "roce@127.0.63.13", connectors.Without{Provider: roce.Provider{}})
 	if err != nil {
 		t.Fatal(err)
 	}

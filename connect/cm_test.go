@@ -7,16 +7,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/testkit/connectors"
 	"github.com/rdmakit/rdmakit/verbs"
-	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 func byCM(c, _ *Config) { c.CM = true }
 
+// checkedPort is a port of an engine that must be left without connections and listeners.
+func checkedPort(t *testing.T, name string) Port {
+	t.Helper()
+	p := enginePort(name)
+	p.Open = func(ctx context.Context) (*verbs.Device, error) {
+		return verbs.Open(ctx, name, connectors.Checked{Provider: roce.Provider{}, T: t})
+	}
+	return p
+}
+
 func TestCM(t *testing.T) {
-	a, b := []Port{enginePort("roce@127.0.63.31")}, []Port{enginePort("roce@127.0.63.32")}
+	a, b := []Port{checkedPort(t, "roce@127.0.63.31")}, []Port{checkedPort(t, "roce@127.0.63.32")}
 	for range 2 {
 		ofClient, ofListener := pairUp(t, a, b, false, byCM)
 		checkGood(t, ofClient, 1)
@@ -32,7 +42,7 @@ func TestCM(t *testing.T) {
 	cfg := quick("node")
 	cfg.CM = true
 	for _, other := range []string{"roce@127.0.63.33", "roce@127.0.63.34"} { // the first with itself
-		r, err := Local(t.Context(), enginePort("roce@127.0.63.33"), enginePort(other), cfg)
+		r, err := Local(t.Context(), checkedPort(t, "roce@127.0.63.33"), checkedPort(t, other), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +90,7 @@ func TestCMFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a, b := []Port{enginePort("roce@127.0.63.35")}, []Port{enginePort("roce@127.0.63.36")}
+			a, b := []Port{checkedPort(t, "roce@127.0.63.35")}, []Port{checkedPort(t, "roce@127.0.63.36")}
 			ofClient, ofListener := pairUp(t, a, b, false, func(c, l *Config) {
 				c.CM, c.plant.cm, l.plant.cm = true, tt.client, tt.listener
 				c.StepTimeout, l.StepTimeout = 500*time.Millisecond, 500*time.Millisecond
@@ -99,24 +109,10 @@ func TestCMFaults(t *testing.T) {
 	}
 }
 
-// plain is a provider of engines without a communication manager.
-type plain struct{ roce.Provider }
-
-func (p plain) Open(ctx context.Context, name string) (provider.Device, error) {
-	d, err := p.Provider.Open(ctx, name)
-	return plainDevice{d}, err
-}
-
-type plainDevice struct{ provider.Device }
-
-func (d plainDevice) Capabilities() provider.Capabilities {
-	return d.Device.Capabilities() &^ provider.CapConnector
-}
-
 func TestNoCM(t *testing.T) {
 	a, b := []Port{enginePort("roce@127.0.63.37")}, []Port{enginePort("roce@127.0.63.38")}
 	b[0].Open = func(ctx context.Context) (*verbs.Device, error) {
-		return verbs.Open(ctx, "roce@127.0.63.38", plain{})
+		return verbs.Open(ctx, "roce@127.0.63.38", connectors.Without{Provider: roce.Provider{}})
 	}
 	ofClient, ofListener := pairUp(t, a, b, false, byCM)
 	for _, r := range []Report{ofClient, ofListener} {

@@ -41,6 +41,9 @@ func newStranger(t *testing.T, d *verbs.Device) *stranger {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if s.conn != nil {
+			_ = s.conn.Close()
+		}
 		for _, c := range []io.Closer{s.qp, s.mr, s.cq, pd} {
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -230,5 +233,45 @@ func TestNobodyListens(t *testing.T) {
 	cancel()
 	if _, err := s.Accept(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Accept = %v", err)
+	}
+}
+
+// TestOtherType rejects a client whose queue pair is of another type at once.
+func TestOtherType(t *testing.T) {
+	a, b := engine(t, "127.0.62.30"), engine(t, "127.0.62.31")
+	s, err := rping.Listen(t.Context(), b, netip.AddrPort{}, rping.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	pd, err := a.AllocatePD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pd.Close()
+	cq, err := a.CreateCQ(verbs.CQConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cq.Close()
+	qp, err := pd.CreateQP(verbs.QPConfig{Type: verbs.QPTypeUC, SendCQ: cq, RecvCQ: cq})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer qp.Close()
+	ctx := limit(t)
+	dialled := make(chan error, 1)
+	go func() {
+		_, err := a.Dial(ctx, qp, s.Addr(), verbs.ConnectOptions{})
+		dialled <- err
+	}()
+	_, err = s.Accept(ctx)
+	if e, ok := errors.AsType[*rping.AcceptError](err); !ok || e.Remote.Addr() != netip.MustParseAddr("127.0.62.30") ||
+		!strings.Contains(err.Error(), "of type RC, and the peer's of type UC") {
+		t.Errorf("Accept = %v, want an AcceptError", err)
+	}
+	err = <-dialled
+	if _, ok := errors.AsType[*verbs.RejectedError](err); !ok {
+		t.Errorf("Dial = %v, want a RejectedError", err)
 	}
 }

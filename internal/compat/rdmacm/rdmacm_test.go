@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/internal/compat/rdmacm"
+	"github.com/rdmakit/rdmakit/internal/testkit/connectors"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
@@ -65,7 +66,7 @@ func start(ctx context.Context, t *testing.T, engine, line string) *program {
 			if local.IsValid() && local != netip.MustParseAddr(engine) {
 				return nil, fmt.Errorf("open roce@%v: %w", local, os.ErrNotExist)
 			}
-			return verbs.Open(ctx, roce.Prefix+engine, roce.Provider{})
+			return verbs.Open(ctx, roce.Prefix+engine, connectors.Checked{Provider: roce.Provider{}, T: t})
 		}
 	}
 	finished := make(chan struct{})
