@@ -94,8 +94,13 @@ func (t *trial) adopt() error {
 	if err != nil {
 		return err
 	}
-	if attr.PathMTU != 0 {
-		t.out.PathMTU, t.out.MTUReason = attr.PathMTU, "chosen by rdma_cm"
+	if attr.PathMTU == 0 {
+		return nil
+	}
+	agreed := t.out.PathMTU
+	t.out.PathMTU, t.out.MTUReason = attr.PathMTU, "chosen by rdma_cm"
+	if agreed < attr.PathMTU {
+		t.out.MTUReason += fmt.Sprintf(", which doesn't know the limit of %d", agreed)
 	}
 	return nil
 }

@@ -39,6 +39,13 @@ func TestCM(t *testing.T) {
 			}
 		}
 	}
+	small := func(c, _ *Config) { c.CM, c.MTU = true, 1024 }
+	for _, r := range both2(pairUp(t, a, b, false, small)) {
+		if got := r.Attempts[0]; got.PathMTU != 4096 ||
+			got.MTUReason != "chosen by rdma_cm, which doesn't know the limit of 1024" {
+			t.Errorf("path MTU %d: %s", got.PathMTU, got.MTUReason)
+		}
+	}
 	cfg := quick("node")
 	cfg.CM = true
 	for _, other := range []string{"roce@127.0.63.33", "roce@127.0.63.34"} { // the first with itself
@@ -49,6 +56,9 @@ func TestCM(t *testing.T) {
 		checkGood(t, r, 1)
 	}
 }
+
+// both2 returns the reports of both ends.
+func both2(a, b Report) []Report { return []Report{a, b} }
 
 // TestCMFaults tests that both ends print the same about each fault of the stage.
 func TestCMFaults(t *testing.T) {

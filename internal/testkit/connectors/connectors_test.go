@@ -18,7 +18,9 @@ type failures struct {
 	texts []string
 }
 
-func (f *failures) Errorf(format string, args ...any) { f.texts = append(f.texts, fmt.Sprintf(format, args...)) }
+func (f *failures) Errorf(format string, args ...any) {
+	f.texts = append(f.texts, fmt.Sprintf(format, args...))
+}
 
 func open(t *testing.T, name string, p provider.Provider) *verbs.Device {
 	t.Helper()
