@@ -124,6 +124,19 @@ func TestHostileClients(t *testing.T) {
 		}, "access"},
 		{"beyond the region", func(s *stranger) { s.send(s.buffer(4090, 64).Append(nil)) }, "access"},
 		{"too long", func(s *stranger) { s.send(s.buffer(0, 1<<30).Append(nil)) }, "a source of 1073741824 bytes"},
+		{"the longest, of memory that isn't there", func(s *stranger) {
+			s.send(s.buffer(0, rping.MaxSize+1).Append(nil))
+		}, "access"},
+		{"one byte more", func(s *stranger) {
+			s.send(s.buffer(0, rping.MaxSize+2).Append(nil))
+		}, "a source of 65537 bytes"},
+		{"write to no memory", func(s *stranger) {
+			if _, err := s.qp.PostSend(verbs.SendRequest{
+				Op: verbs.SendOpWrite, Segments: []verbs.Segment{s.mr.Segment(0, 8)}, RemoteAddr: 0xdead0000, RKey: 1,
+			}); err != nil {
+				s.t.Error(err)
+			}
+		}, "this device rejected a request of the peer"},
 		{"zero bytes", func(s *stranger) { s.send(s.buffer(0, 0).Append(nil)) }, "names a source of 0 bytes"},
 		{"small sink", func(s *stranger) {
 			copy(s.mr.Bytes()[1024:], "twelve bytes\x00")
