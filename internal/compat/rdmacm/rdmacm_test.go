@@ -339,6 +339,9 @@ func TestFailures(t *testing.T) {
 			"rping -c -S -5 -a 127.0.62.80", 255, "", "rdma_buf malloc failed\n", "",
 		},
 		{
+			"rping -c -S 5 -a 127.0.62.80", 22, "", "Invalid size 5 (valid range is 23 to 65536)\n", "",
+		},
+		{
 			"ucmatose -s 127.0.62.80 -p 7000", 8, "cmatose: starting client\ncmatose: connecting\n" +
 				"cmatose: event: RDMA_CM_EVENT_REJECTED, error: 8\ntest complete\nreturn status 8\n", "",
 			"hint: connect: dial 127.0.62.80:7000 from roce@127.0.62.79: nobody listens on port 7000",
@@ -347,6 +350,15 @@ func TestFailures(t *testing.T) {
 			"ucmatose -s 127.0.62.80 -P ib", 8, "cmatose: starting client\ncmatose: connecting\n" +
 				"cmatose: event: RDMA_CM_EVENT_REJECTED, error: 8\ntest complete\nreturn status 8\n", "",
 			"with the same -p and -P: the port space is IB",
+		},
+		{
+			"ucmatose -P ib -s 127.0.62.80", 8, "cmatose: starting client\ncmatose: connecting\n" +
+				"cmatose: event: RDMA_CM_EVENT_REJECTED, error: 8\ntest complete\nreturn status 8\n", "",
+			"hint: connect: dial 127.0.62.80:7471 from",
+		},
+		{
+			"ucmatose -s 127.0.62.80 -p nosuchservice", 248, "cmatose: starting client\ncmatose: getaddrinfo error: " +
+				"Servname not supported for ai_socktype\ntest complete\nreturn status -8\n", "", "",
 		},
 		{
 			"ucmatose -s nosuch.invalid", 254, "cmatose: starting client\ncmatose: getaddrinfo error: Name or " +
