@@ -209,8 +209,8 @@ func TestPingCause(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithTimeoutCause(limit(t), 20*time.Millisecond, cause)
 	defer cancel()
-	if err := c.Ping(ctx); !errors.Is(err, cause) {
-		t.Errorf("Ping = %v, want the cause", err)
+	if err := c.Ping(ctx); !errors.Is(err, cause) || err.Error() != cause.Error() {
+		t.Errorf("Ping = %v, want the cause alone", err)
 	}
 }
 
@@ -317,7 +317,7 @@ func TestExplain(t *testing.T) {
 }
 
 // silence is the error of a peer that doesn't answer.
-type silence struct{ error }
+type silence struct{}
 
 func (*silence) Error() string   { return "16 messages in 47 s" }
 func (*silence) Timeout() bool   { return true }

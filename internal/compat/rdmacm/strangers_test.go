@@ -39,7 +39,8 @@ func newStranger(t *testing.T, addr string, kind verbs.QPType) *stranger {
 	if s.qp, err = pd.CreateQP(verbs.QPConfig{Type: kind, SendCQ: s.cq, RecvCQ: s.cq}); err != nil {
 		t.Fatal(err)
 	}
-	if s.mr, err = pd.RegisterMemory(make([]byte, 8192), verbs.MemoryOptions{Access: verbs.AccessLocalWrite}); err != nil {
+	options := verbs.MemoryOptions{Access: verbs.AccessLocalWrite}
+	if s.mr, err = pd.RegisterMemory(make([]byte, 8192), options); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.qp.Modify(verbs.QPAttributes{
@@ -147,10 +148,14 @@ func TestStrangeServers(t *testing.T) {
 					<-conn.Done()
 				}
 			}, 255, "", "Received bogus data, size 5\nrecv wc error: -1\nwait for RDMA_WRITE_ADV state 11\n" +
-				"rping client failed: -1\n", "hint: data: ping 127.0.62.82:7174 from roce@127.0.62.81: a message of 5 bytes",
+				"rping client failed: -1\n",
+			"hint: data: ping 127.0.62.82:7174 from roce@127.0.62.81: a message of 5 bytes",
 		},
 		{"other data, not compared", "rping -c -C 1 -a 127.0.62.82", idle, 0, "", "client DISCONNECT EVENT...\n", ""},
-		{"other data", "rping -c -C 1 -V -a 127.0.62.82", idle, 255, "", "data mismatch!\nrping client failed: -1\n", ""},
+		{
+			"other data", "rping -c -C 1 -V -a 127.0.62.82", idle, 255, "",
+			"data mismatch!\nrping client failed: -1\n", "",
+		},
 		{
 			"disconnects", "ucmatose -s 127.0.62.82 -p 7174", func(*testing.T, *stranger) func(*verbs.Connection) {
 				return func(*verbs.Connection) {}
@@ -166,8 +171,8 @@ func TestStrangeServers(t *testing.T) {
 			errs := p.err.String()
 			if code != tt.code || p.out.String() != tt.out || withoutHints(errs) != tt.err ||
 				!strings.Contains(errs, tt.hint) {
-				t.Errorf("exit code %d, stdout %q, stderr %q, want %d, %q, %q with %q", code, p.out.String(), errs, tt.code,
-					tt.out, tt.err, tt.hint)
+				t.Errorf("exit code %d, stdout %q, stderr %q, want %d, %q, %q with %q", code, p.out.String(), errs,
+					tt.code, tt.out, tt.err, tt.hint)
 			}
 		})
 	}

@@ -30,9 +30,9 @@ func (d withoutConnector) Capabilities() provider.Capabilities {
 }
 
 // Checked is a provider whose devices must be left without open listeners and connections, and
-// without requests that nobody has answered: engines free them when the device is closed, libibverbs
-// doesn't. After an error of Accept, Reject must be called. Failures are reported to T when a device
-// is closed.
+// without requests that nobody has answered: engines free them when the device is closed,
+// libibverbs doesn't. After an error of Accept, Reject must be called. Failures are reported to T
+// when a device is closed.
 type Checked struct {
 	provider.Provider
 	T testing.TB

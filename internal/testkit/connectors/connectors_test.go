@@ -85,7 +85,8 @@ func TestChecked(t *testing.T) {
 	}
 	_, _ = b.Close(), a.Close() // queue pairs are open
 	slices.Sort(seen.texts)
-	if len(seen.texts) != 2 || seen.texts[0] != "roce@127.0.72.1 is closed with an open connection to "+l.Addr().String() {
+	want := "roce@127.0.72.1 is closed with an open connection to " + l.Addr().String()
+	if len(seen.texts) != 2 || seen.texts[0] != want {
 		t.Errorf("failures %q, want a connection and a listener", seen.texts)
 	}
 }
