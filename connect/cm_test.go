@@ -2,6 +2,7 @@ package connect
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func TestCM(t *testing.T) {
 		}
 	}
 	small := func(c, _ *Config) { c.CM, c.MTU = true, 1024 }
-	for _, r := range both2(pairUp(t, a, b, false, small)) {
+	for _, r := range bothReports(pairUp(t, a, b, false, small)) {
 		if got := r.Attempts[0]; got.PathMTU != 4096 ||
 			got.MTUReason != "chosen by rdma_cm, which doesn't know the limit of 1024" {
 			t.Errorf("path MTU %d: %s", got.PathMTU, got.MTUReason)
@@ -57,8 +58,8 @@ func TestCM(t *testing.T) {
 	}
 }
 
-// both2 returns the reports of both ends.
-func both2(a, b Report) []Report { return []Report{a, b} }
+// bothReports returns the reports of both ends.
+func bothReports(a, b Report) []Report { return []Report{a, b} }
 
 // TestCMFaults tests that both ends print the same about each fault of the stage.
 func TestCMFaults(t *testing.T) {
@@ -114,8 +115,37 @@ func TestCMFaults(t *testing.T) {
 					!strings.Contains(strings.Join(f.Observed, "; "), tt.observed) {
 					t.Errorf("failure %s at %q: %s; observed %q", f.Code, f.Stage, f.Cause, f.Observed)
 				}
+				if tt.code == CodeCMSilent && (len(f.Possible) == 0 || len(f.Remedies) == 0) {
+					t.Errorf("failure without possible reasons and remedies: %+v", f)
+				}
 			}
 		})
+	}
+}
+
+// TestCMForeign rejects the request of another program while the listener waits for the client's.
+func TestCMForeign(t *testing.T) {
+	a, b := []Port{checkedPort(t, "roce@127.0.63.39")}, []Port{checkedPort(t, "roce@127.0.63.40")}
+	foreign := func(ctx context.Context, tr *trial) {
+		r := tr.p.rig
+		qp, err := r.pd.CreateQP(verbs.QPConfig{SendCQ: r.sends, RecvCQ: r.recvs})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer qp.Close()
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		conn, err := tr.p.device.Dial(ctx, qp, tr.target(), verbs.ConnectOptions{PrivateData: []byte("another program")})
+		if _, ok := errors.AsType[*verbs.RejectedError](err); !ok {
+			t.Errorf("Dial of another program = %v, %v, want a RejectedError", conn, err)
+		}
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}
+	for _, r := range bothReports(pairUp(t, a, b, false, func(c, _ *Config) { c.CM, c.plant.cm = true, foreign })) {
+		checkGood(t, r, 1)
 	}
 }
 
