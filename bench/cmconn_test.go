@@ -133,8 +133,8 @@ func TestNoConnector(t *testing.T) {
 	}
 }
 
-// TestRefused tells who doesn't answer from who doesn't listen.
-func TestRefused(t *testing.T) {
+// TestCMRefused tells who doesn't answer from who doesn't listen.
+func TestCMRefused(t *testing.T) {
 	for _, tt := range []struct {
 		err     error
 		refused bool

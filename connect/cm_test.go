@@ -136,7 +136,8 @@ func TestCMForeign(t *testing.T) {
 		defer qp.Close()
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
-		conn, err := tr.p.device.Dial(ctx, qp, tr.target(), verbs.ConnectOptions{PrivateData: []byte("another program")})
+		options := verbs.ConnectOptions{PrivateData: []byte("another program")}
+		conn, err := tr.p.device.Dial(ctx, qp, tr.target(), options)
 		if _, ok := errors.AsType[*verbs.RejectedError](err); !ok {
 			t.Errorf("Dial of another program = %v, %v, want a RejectedError", conn, err)
 		}
