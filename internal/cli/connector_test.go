@@ -64,6 +64,11 @@ type connectorProvider struct {
 	closed   *int
 }
 
+// connectorOf returns the provider of one device.
+func connectorOf(name string, connects bool) connectorProvider {
+	return connectorProvider{fakeProvider: fakeProvider{names: []string{name}}, connects: connects}
+}
+
 func (p connectorProvider) Open(ctx context.Context, name string) (provider.Device, error) {
 	d, err := p.fakeProvider.Open(ctx, name)
 	if err != nil {
@@ -75,7 +80,7 @@ func (p connectorProvider) Open(ctx context.Context, name string) (provider.Devi
 
 // TestOpenAt prefers the kernel's device with an address, if it can connect, to the engine there.
 func TestOpenAt(t *testing.T) {
-	engine := connectorProvider{fakeProvider: fakeProvider{names: []string{"roce@192.0.2.1"}}, connects: true}
+	engine := connectorOf("roce@192.0.2.1", true)
 	for _, tt := range []struct {
 		name   string
 		kernel connectorProvider
@@ -84,7 +89,7 @@ func TestOpenAt(t *testing.T) {
 		want   string
 		why    string
 	}{
-		{"kernel", connectorProvider{fakeProvider: fakeProvider{names: []string{"rxe0"}}, connects: true}, true, "192.0.2.1", "rxe0", ""},
+		{"kernel", connectorOf("rxe0", true), true, "192.0.2.1", "rxe0", ""},
 		{
 			"no connector",
 			connectorProvider{fakeProvider: fakeProvider{names: []string{"rxe0"}}, connects: false},
@@ -102,7 +107,7 @@ func TestOpenAt(t *testing.T) {
 			false, "192.0.2.1", "roce@192.0.2.1",
 			"; skipped rxe0 (rdmactl-static has no libibverbs)",
 		},
-		{"other address", connectorProvider{fakeProvider: fakeProvider{names: []string{"rxe0"}}, connects: true}, true, "192.0.2.9", "", ""},
+		{"other address", connectorOf("rxe0", true), true, "192.0.2.9", "", ""},
 	} {
 		closed := 0
 		tt.kernel.closed = &closed
@@ -131,8 +136,8 @@ func TestFirstConnector(t *testing.T) {
 	for _, connects := range []bool{true, false} {
 		o := &opener{
 			loads: true, node: scanTree(t, "51_rxe_siw"), connector: true,
-			kernel:  []provider.Provider{connectorProvider{fakeProvider: fakeProvider{names: []string{"siw0"}}, connects: connects}},
-			engines: []provider.Provider{connectorProvider{fakeProvider: fakeProvider{names: []string{"roce@eth0"}}, connects: true}},
+			kernel:  []provider.Provider{connectorOf("siw0", connects)},
+			engines: []provider.Provider{connectorOf("roce@eth0", true)},
 		}
 		d, why, err := o.first(t.Context())
 		want := map[bool]string{true: "siw0", false: "roce@eth0"}[connects]

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/bench/rping"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/text/output"
@@ -87,5 +88,27 @@ func TestRecent(t *testing.T) {
 	w.add(rping.Sample{At: now, Time: time.Millisecond})
 	if got := line(); !strings.Contains(got, "3 pings, 1 lost (33.33 %), 1 late") || strings.Contains(got, "gone") {
 		t.Errorf("line %q after another ping", got)
+	}
+}
+
+// TestPingSummary shows each number under its name.
+func TestPingSummary(t *testing.T) {
+	r := rping.Result{
+		Device: "rxe0", Remote: "192.0.2.1:7174", Sent: 9, Received: 8, Lost: 1, Late: 2, Wrong: 3, Check: true,
+		LateMs: 5, Bytes: 64, Connections: 1,
+		Time: &bench.LatencyPoint{Iterations: 8, Min: 10, P50: 20, P99: 30, P999: 40, Max: 50, Jitter: 60},
+	}
+	text, err := output.New(output.Options{}).Render(r, pingBlocks(&r)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(string(text)), " ")
+	for _, want := range []string{
+		"rxe0 to 192.0.2.1:7174: 9 pings of 64 bytes, 1 lost, 2 late (after 5 ms), 3 with other data",
+		"CAME BACK MIN US P50 P99 P99.9 MAX US JITTER 8 10.00 20.00 30.00 40.00 50.00 60.00",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("summary %q, want %q", got, want)
+		}
 	}
 }
