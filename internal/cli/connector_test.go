@@ -97,9 +97,12 @@ func TestOpenAt(t *testing.T) {
 			"roce@192.0.2.1", "; skipped rxe0 (" + noConnector + ")",
 		},
 		{
-			"denied", connectorProvider{fakeProvider: fakeProvider{
+			"denied",
+			connectorProvider{fakeProvider: fakeProvider{
 				names: []string{"rxe0"}, deny: map[string]error{"rxe0": fs.ErrPermission},
-			}, connects: true}, true, "192.0.2.1", "roce@192.0.2.1", "; skipped rxe0 (open device rxe0: permission denied)",
+			}, connects: true},
+			true, "192.0.2.1", "roce@192.0.2.1",
+			"; skipped rxe0 (open device rxe0: permission denied)",
 		},
 		{
 			"static",
