@@ -339,12 +339,17 @@ func resolve(ctx context.Context, device *verbs.Device, host string, cfg Config)
 		return list[0].Unmap(), nil //nolint:nilerr // any family, then
 	}
 	_, is4 := gid.IPv4()
+	return fitting(list, is4), nil
+}
+
+// fitting returns the first address of a family, or the first of all if there is none.
+func fitting(list []netip.Addr, is4 bool) netip.Addr {
 	for _, a := range list {
 		if a.Unmap().Is4() == is4 {
-			return a.Unmap(), nil
+			return a.Unmap()
 		}
 	}
-	return list[0].Unmap(), nil
+	return list[0].Unmap()
 }
 
 // acceptCM waits for a client by rdma_cm.
@@ -376,5 +381,9 @@ func accept(ctx context.Context, c *cmConn, port int, cfg Config, waiting func()
 	}
 	limited, cancel := context.WithTimeout(watched, dialTimeout)
 	defer cancel()
-	return r.Accept(limited, c.qp, cfg.connectOptions())
+	conn, err := r.Accept(limited, c.qp, cfg.connectOptions())
+	if err != nil {
+		_ = r.Reject(nil) // unless it is answered already
+	}
+	return conn, err
 }

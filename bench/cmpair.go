@@ -154,6 +154,7 @@ func (r *run) acceptQP(ctx context.Context, i int, l *verbs.Listener) error {
 	}
 	link, err := request.Accept(ctx, r.qps[i], r.optionsCM())
 	if err != nil {
+		_ = request.Reject(nil) // unless it is answered already
 		return err
 	}
 	r.links = append(r.links, link)

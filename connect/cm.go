@@ -94,8 +94,13 @@ func (t *trial) adopt() error {
 	if err != nil {
 		return err
 	}
-	if attr.PathMTU != 0 {
-		t.out.PathMTU, t.out.MTUReason = attr.PathMTU, "chosen by rdma_cm"
+	if attr.PathMTU == 0 {
+		return nil
+	}
+	agreed := t.out.PathMTU
+	t.out.PathMTU, t.out.MTUReason = attr.PathMTU, "chosen by rdma_cm"
+	if agreed < attr.PathMTU {
+		t.out.MTUReason += fmt.Sprintf(", which doesn't know the limit of %d", agreed)
 	}
 	return nil
 }
@@ -103,7 +108,8 @@ func (t *trial) adopt() error {
 // goodbye limits how long an end waits for the peer to acknowledge the end of the connection.
 const goodbye = time.Second
 
-// disconnect ends the connection of the communication manager.
+// disconnect ends the connection of the communication manager and frees it, as it must be before
+// the queue pair is closed.
 func (r *rig) disconnect() {
 	if r.link == nil {
 		return
@@ -111,6 +117,8 @@ func (r *rig) disconnect() {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
 	_ = r.link.Disconnect(ctx) // a peer that doesn't answer has ended
+	_ = r.link.Close()         // the attempt has its result
+	r.link = nil
 }
 
 // options are those of both ends.
@@ -165,6 +173,7 @@ func (t *trial) accept(ctx context.Context, status *Status) (*verbs.Connection, 
 		if bytes.HasPrefix(r.Options().PrivateData, []byte(cmGreeting)) {
 			link, err := r.Accept(ctx, t.p.rig.qp, t.options())
 			if err != nil {
+				_ = r.Reject(nil) // unless it is answered already
 				const text = "a connection request (REQ) of %v has arrived at %s"
 				status.Observed = append(status.Observed, fmt.Sprintf(text, r.Remote().Addr(), t.p.name()))
 			}

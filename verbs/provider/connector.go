@@ -107,9 +107,11 @@ type ConnectionRequest interface {
 	// DestReadAtomic, and the reverse.
 	Options() ConnectOptions
 	// Accept connects qp, in RESET or INIT as for Dial, to the peer. When it returns, the queue
-	// pair is in RTS (C twin: rdma_accept).
+	// pair is in RTS (C twin: rdma_accept). After an error the program calls Reject: the request
+	// may be unanswered, for example because the peer has a queue pair of another type.
 	Accept(ctx context.Context, qp QueuePair, options ConnectOptions) (Connection, error)
-	// Reject refuses the connection (C twin: rdma_reject).
+	// Reject refuses the connection, and frees the request (C twin: rdma_reject). For a request
+	// that is answered already it returns an error and does nothing.
 	Reject(privateData []byte) error
 }
 

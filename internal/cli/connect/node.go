@@ -48,7 +48,7 @@ func readNode(ctx context.Context, app *cli.App, gid *int) (*node, error) {
 		n.snap, _ = inventory.Scan(ctx, local.Sources)
 	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, fmt.Errorf("scan this machine: %w", context.Cause(ctx))
 	}
 	plan, err := launch.Derive(n.snap, launch.Options{})
 	if err != nil {

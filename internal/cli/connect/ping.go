@@ -165,7 +165,11 @@ func runPing(app *cli.App, cmd *cobra.Command, flags pingFlags, args []string) e
 	}
 	device, why, err := cli.OpenConnector(ctx, want)
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		err = fmt.Errorf("open a device: %w", context.Cause(ctx))
+		if device != nil {
+			err = errors.Join(err, device.Close())
+		}
+		return err
 	}
 	if err != nil {
 		return flags.failed(app, addr.String(), app.Config.Device, openFailure(err, app.Config.Device, addr))
@@ -253,7 +257,7 @@ func (p *pingFlags) finish(ctx context.Context, app *cli.App, r *rping.Result, e
 		return err
 	}
 	if ctx.Err() != nil && r.Connections == 0 {
-		return context.Cause(ctx)
+		return fmt.Errorf("connect to %s: %w", r.Remote, context.Cause(ctx))
 	}
 	out := app.Out.Print
 	if p.watch && app.Out.Structured() {

@@ -109,7 +109,6 @@ func (l *listener) Next(ctx context.Context) (provider.ConnectionRequest, error)
 func (l *listener) request(ev *cmEvent) (*request, error) {
 	x, err := l.x.d.newIdentifier("take "+l.what, l.x.ps, ev.id)
 	if err != nil {
-		_, _ = l.x.d.cm.destroyID.CallErrno(ev.id) // the error to return is the other one
 		return nil, err
 	}
 	options := peerOptions(ev)

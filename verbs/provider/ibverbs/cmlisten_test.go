@@ -51,6 +51,12 @@ func TestListenStandIn(t *testing.T) {
 		t.Errorf("Next that can't take the request = %v", err)
 	}
 	s.failStep(t, cmStepMigrate, 0)
+	s.failStep(t, cmStepFD, syscall.EBADF) // after the request was moved, so that it must be freed once
+	s.call(t, "fake_cm_request", 0)
+	if _, err := l.Next(t.Context()); !errors.Is(err, syscall.EBADF) {
+		t.Errorf("Next without a file of the request's events = %v", err)
+	}
+	s.failStep(t, cmStepFD, 0)
 	s.testRequests(t, l)
 	if err := errors.Join(l.Close(), l.Close()); err != nil {
 		t.Error(err)
