@@ -142,7 +142,7 @@ func (f *Failure) explainOpen() {
 			"the kernel's soft-RoCE (rdma_rxe) is loaded: it has the port at all addresses of its network namespace",
 		}
 		f.Remedies = []string{
-			"-d NAME selects another device: rxe0, or roce@ADDRESS with another address of this machine",
+			"use another device or address of this machine: -d of rdmactl ping (rxe0, roce@ADDRESS), -a or -I of rping",
 		}
 		return
 	}
