@@ -304,6 +304,7 @@ func (c *cmConn) Close() (err error) {
 			ctx, cancel := context.WithTimeout(context.Background(), cmGoodbye)
 			defer cancel()
 			_ = c.conn.Disconnect(ctx) // a peer that doesn't answer has ended
+			_ = c.conn.Close()         // before the queue pair, which it uses
 		}
 		c.stop()
 		c.wg.Wait()

@@ -128,6 +128,7 @@ func (r *rig) disconnect() {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
 	_ = r.link.Disconnect(ctx) // a peer that doesn't answer has ended
+	_ = r.link.Close()         // before the queue pair, which it uses
 }
 
 // options are those of both ends.
