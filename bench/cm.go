@@ -49,6 +49,8 @@ func (c Config) checkRDMACM() error {
 		return fmt.Errorf("unknown %v", c.RDMACM)
 	case c.RDMACM == RDMACMConnect && c.QPType == verbs.QPTypeUC:
 		return fmt.Errorf("queue pair type %v is not connected by rdma_cm (-R): RC, or UD for SEND", c.QPType)
+	case c.TrafficClass != 0 && c.RDMACM != RDMACMConnect:
+		return fmt.Errorf("traffic class %d (-T) is only for queue pairs that rdma_cm connects (-R)", c.TrafficClass)
 	}
 	return nil
 }

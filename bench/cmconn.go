@@ -307,7 +307,7 @@ func (c *cmConn) Close() (err error) {
 		}
 		c.stop()
 		c.wg.Wait()
-		if c.conn != nil {
+		if c.conn != nil { // before the queue pair, which it uses
 			err = c.conn.Close()
 		}
 		err = errors.Join(err, c.free())

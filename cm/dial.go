@@ -166,7 +166,8 @@ func (c *conn) attributes(own provider.ConnectOptions) provider.QPAttributes {
 	return provider.QPAttributes{
 		Port: 1, Access: own.Access,
 		Path: provider.Path{
-			DGID: ib.GIDFromAddr(c.peer), HopLimit: hopLimit, TrafficClass: own.TrafficClass, Global: true,
+			DGID: ib.GIDFromAddr(c.peer), HopLimit: hopLimit, Global: true,
+			TrafficClass: cmp.Or(own.TrafficClass, c.options.TrafficClass), // that of the REQ, as in the kernel
 		},
 		PathMTU: c.to.mtu, DestQPN: c.to.qpn, ReceivePSN: c.psn, SendPSN: c.to.psn,
 		MaxReadAtomic:     min(own.ReadAtomic, c.options.DestReadAtomic, most),

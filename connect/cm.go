@@ -21,6 +21,9 @@ const cmGreeting = "rdmactl connect"
 // openCM prepares the connection of an attempt by the communication manager: the listener listens.
 func (t *trial) openCM(ctx context.Context) *Failure {
 	device := t.p.device
+	if t.p.own.LinkLayer == verbs.LinkLayerInfiniBand.String() {
+		return t.refuseInfiniBand()
+	}
 	var err error
 	if !device.Capabilities().Has(verbs.CapConnector) {
 		err = verbs.ErrNotSupported
@@ -38,6 +41,20 @@ func (t *trial) openCM(ctx context.Context) *Failure {
 		f.Code, f.Operation = CodeNoCM, "use rdma_cm with"
 		f.Cause = "this device connects no queue pairs by rdma_cm here"
 		f.Remedies = []string{"without --cm the ends exchange the numbers of their queue pairs over TCP"}
+	}
+	f.Stage, f.End = StageCM, t.p.name()
+	return f
+}
+
+// refuseInfiniBand returns the failure of a port that has no address for the communication manager:
+// rdma_cm finds peers by IP address, and a GID of InfiniBand is none. That of IPoIB belongs to a
+// network device, which this package doesn't know.
+func (t *trial) refuseInfiniBand() *Failure {
+	f := failed(CodeNoCM, "use rdma_cm with", t.p.own.Port, verbs.ErrNotSupported)
+	f.Cause = "rdma_cm finds peers by their IP address, and the GID of an InfiniBand port is none"
+	f.Remedies = []string{
+		"rdmactl ping ADDRESS tries rdma_cm with the address of the peer's IPoIB device (ip addr show ib0)",
+		"without --cm the ends exchange the numbers of their queue pairs over TCP",
 	}
 	f.Stage, f.End = StageCM, t.p.name()
 	return f
@@ -117,7 +134,7 @@ func (r *rig) disconnect() {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
 	_ = r.link.Disconnect(ctx) // a peer that doesn't answer has ended
-	_ = r.link.Close()         // the attempt has its result
+	_ = r.link.Close()         // before the queue pair, which it uses
 	r.link = nil
 }
 

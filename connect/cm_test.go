@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
 	"github.com/rdmakit/rdmakit/internal/testkit/connectors"
 	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -147,6 +149,26 @@ func TestCMForeign(t *testing.T) {
 	}
 	for _, r := range bothReports(pairUp(t, a, b, false, func(c, _ *Config) { c.CM, c.plant.cm = true, foreign })) {
 		checkGood(t, r, 1)
+	}
+}
+
+// TestCMInfiniBand refuses ports of InfiniBand, whose GIDs are no IP addresses.
+func TestCMInfiniBand(t *testing.T) {
+	n := planted{network: packetnet.New(packetnet.Faults{}), port: func(a *provider.PortAttributes) {
+		a.LinkLayer = provider.LinkLayerInfiniBand
+	}}
+	a, b := []Port{plantedPort(clientName, n)}, []Port{plantedPort(listenerName, n)}
+	ofClient, ofListener := pairUp(t, a, b, false, byCM)
+	for _, r := range []Report{ofClient, ofListener} {
+		if len(r.Attempts) != 1 || r.Attempts[0].Failure == nil {
+			t.Fatalf("report %+v", r)
+		}
+		f := r.Attempts[0].Failure
+		if f.Code != CodeNoCM || f.Stage != StageCM ||
+			!strings.Contains(f.Cause, "the GID of an InfiniBand port is none") ||
+			!strings.Contains(strings.Join(f.Remedies, "\n"), "rdmactl ping ADDRESS") {
+			t.Errorf("failure %s at %q: %s; remedies %q", f.Code, f.Stage, f.Cause, f.Remedies)
+		}
 	}
 }
 

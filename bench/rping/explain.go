@@ -145,7 +145,7 @@ func (f *Failure) explainOpen() {
 			}
 		}
 		f.Remedies = []string{
-			"-d NAME selects another device: rxe0, or roce@ADDRESS with another address of this machine",
+			"use another device or address of this machine: -d of rdmactl ping (rxe0, roce@ADDRESS), -a or -I of rping",
 		}
 		return
 	}

@@ -73,6 +73,7 @@ func (s *Server) Accept(ctx context.Context) (*Session, error) {
 		_ = r.close()           // the other error is more useful
 		return nil, &AcceptError{request.Remote(), err}
 	}
+	r.beat(s.device)
 	r.observe(Event{Step: StepConnected})
 	return &Session{rig: r}, nil
 }

@@ -35,7 +35,9 @@ type ConnectorRequest struct {
 // and those that were skipped; it is "" if Name is given.
 func OpenConnector(ctx context.Context, want ConnectorRequest) (device *verbs.Device, why string, err error) {
 	if want.Name != "" {
-		device, _, err = OpenVerbs(ctx, want.Name)
+		o := newOpener()
+		o.connector = true // iWARP devices, too
+		device, _, err = o.open(ctx, want.Name)
 		if err == nil && !connects(device) {
 			err = Exitf(ExitNotFound, "open device %s: %s: %w", want.Name, noConnector, verbs.ErrNotSupported)
 			err = errors.Join(WithHints(err, engineHint), device.Close())
