@@ -49,6 +49,8 @@ func (c Config) checkRDMACM() error {
 		return fmt.Errorf("unknown %v", c.RDMACM)
 	case c.RDMACM == RDMACMConnect && c.QPType == verbs.QPTypeUC:
 		return fmt.Errorf("queue pair type %v is not connected by rdma_cm (-R): RC, or UD for SEND", c.QPType)
+	case c.TrafficClass != 0 && c.RDMACM != RDMACMConnect:
+		return fmt.Errorf("traffic class %d (-T) is only for queue pairs that rdma_cm connects (-R)", c.TrafficClass)
 	}
 	return nil
 }
@@ -339,12 +341,17 @@ func resolve(ctx context.Context, device *verbs.Device, host string, cfg Config)
 		return list[0].Unmap(), nil //nolint:nilerr // any family, then
 	}
 	_, is4 := gid.IPv4()
+	return fitting(list, is4), nil
+}
+
+// fitting returns the first address of a family, or the first of all if there is none.
+func fitting(list []netip.Addr, is4 bool) netip.Addr {
 	for _, a := range list {
 		if a.Unmap().Is4() == is4 {
-			return a.Unmap(), nil
+			return a.Unmap()
 		}
 	}
-	return list[0].Unmap(), nil
+	return list[0].Unmap()
 }
 
 // acceptCM waits for a client by rdma_cm.
@@ -376,5 +383,9 @@ func accept(ctx context.Context, c *cmConn, port int, cfg Config, waiting func()
 	}
 	limited, cancel := context.WithTimeout(watched, dialTimeout)
 	defer cancel()
-	return r.Accept(limited, c.qp, cfg.connectOptions())
+	conn, err := r.Accept(limited, c.qp, cfg.connectOptions())
+	if err != nil {
+		_ = r.Reject(nil) // unless it is answered already
+	}
+	return conn, err
 }

@@ -202,6 +202,11 @@ func TestRDMACMRefused(t *testing.T) {
 	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "UC is not connected by rdma_cm") {
 		t.Errorf("UC: %v", err)
 	}
+	cfg = bench.Config{RDMACM: bench.RDMACMExchange, TrafficClass: 104}
+	const want = "only for queue pairs that rdma_cm connects"
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("traffic class without -R: %v", err)
+	}
 }
 
 // TestRDMACMClientEnds tests a server whose client ends in the middle.

@@ -307,7 +307,10 @@ func (c *cmConn) Close() (err error) {
 		}
 		c.stop()
 		c.wg.Wait()
-		err = c.free()
+		if c.conn != nil { // before the queue pair, which it uses
+			err = c.conn.Close()
+		}
+		err = errors.Join(err, c.free())
 	})
 	return err
 }

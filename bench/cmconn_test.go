@@ -3,11 +3,16 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/netip"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/testkit/connectors"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
@@ -18,7 +23,7 @@ func cmPair(t *testing.T) (client, server *cmConn) {
 	t.Helper()
 	var devices [2]*verbs.Device
 	for i, name := range []string{"roce@127.0.63.11", "roce@127.0.63.12"} {
-		d, err := verbs.Open(t.Context(), name, roce.Provider{})
+		d, err := verbs.Open(t.Context(), name, connectors.Checked{Provider: roce.Provider{}, T: t})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,8 +77,10 @@ func TestCMConn(t *testing.T) {
 			t.Errorf("message %d has %d bytes, want %d", i, got, n)
 		}
 	}
-	if _, err := client.Write(make([]byte, cmSlot+1)); err == nil {
-		t.Error("Write of too much succeeds")
+	for _, n := range []int{0, cmSlot + 1} { // an empty message is the end
+		if _, err := client.Write(make([]byte, n)); err == nil {
+			t.Errorf("Write of %d bytes succeeds", n)
+		}
 	}
 	_ = server.SetDeadline(time.Now().Add(time.Millisecond))
 	if _, err := server.Read(b); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -108,22 +115,8 @@ func TestCMConn(t *testing.T) {
 	}
 }
 
-// plain is a provider of engines without a communication manager.
-type plain struct{ roce.Provider }
-
-func (p plain) Open(ctx context.Context, name string) (provider.Device, error) {
-	d, err := p.Provider.Open(ctx, name)
-	return plainDevice{d}, err
-}
-
-type plainDevice struct{ provider.Device }
-
-func (d plainDevice) Capabilities() provider.Capabilities {
-	return d.Device.Capabilities() &^ provider.CapConnector
-}
-
 func TestNoConnector(t *testing.T) {
-	d, err := verbs.Open(t.Context(), "roce@127.0.63.13", plain{})
+	d, err := verbs.Open(t.Context(), "roce@127.0.63.13", connectors.Without{Provider: roce.Provider{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,5 +130,68 @@ func TestNoConnector(t *testing.T) {
 				t.Errorf("%v: %v", m, err)
 			}
 		}
+	}
+}
+
+// TestCMRefused tells who doesn't answer from who doesn't listen.
+func TestCMRefused(t *testing.T) {
+	for _, tt := range []struct {
+		err     error
+		refused bool
+		hint    string // "" is none
+	}{
+		{&unansweredError{time.Second}, false, "UDP port 4791"},
+		{&verbs.RejectedError{NobodyListens: true}, true, "with -z and the same -p"},
+		{&verbs.RejectedError{}, false, ""},
+	} {
+		err := refused(fmt.Errorf("dial: %w", tt.err), RDMACMExchange)
+		r, ok := errors.AsType[*RefusedError](err)
+		if !ok || errors.Is(err, syscall.ECONNREFUSED) != tt.refused ||
+			!strings.Contains(strings.Join(r.Hints(), "; "), tt.hint) || len(r.Hints()) > 0 != (tt.hint != "") {
+			t.Errorf("refused(%v) = %v", tt.err, err)
+		}
+	}
+	four, six := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
+	mapped := netip.MustParseAddr("::ffff:192.0.2.1")
+	for _, tt := range []struct {
+		list []netip.Addr
+		is4  bool
+		want netip.Addr
+	}{
+		{[]netip.Addr{six, four}, true, four},
+		{[]netip.Addr{six, mapped}, true, four},
+		{[]netip.Addr{four, six}, false, six},
+		{[]netip.Addr{four}, false, four},
+	} {
+		if got := fitting(tt.list, tt.is4); got != tt.want {
+			t.Errorf("fitting(%v, %t) = %v, want %v", tt.list, tt.is4, got, tt.want)
+		}
+	}
+}
+
+// starved is an engine that can't allocate protection domains.
+type starved struct{ *roce.Engine }
+
+func (starved) AllocatePD() (provider.ProtectionDomain, error) { return nil, syscall.ENOMEM }
+
+type starvedProvider struct{ roce.Provider }
+
+func (p starvedProvider) Open(ctx context.Context, name string) (provider.Device, error) {
+	d, err := p.Provider.Open(ctx, name)
+	if e, ok := d.(*roce.Engine); ok && err == nil {
+		return starved{e}, nil
+	}
+	return nil, errors.Join(err, errors.ErrUnsupported)
+}
+
+// TestStarvedCM closes the listener of a server that has no resources.
+func TestStarvedCM(t *testing.T) {
+	d, err := verbs.Open(t.Context(), "roce@127.0.63.17", connectors.Checked{Provider: starvedProvider{}, T: t})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := Meet(t.Context(), d, "", 18606, Config{RDMACM: RDMACMConnect}, nil); !errors.Is(err, syscall.ENOMEM) {
+		t.Errorf("Meet = %v, want ENOMEM", err)
 	}
 }

@@ -96,10 +96,12 @@ func (r *run) dialQP(ctx context.Context, i int) error {
 	ctx, cancel := r.limitCM(ctx)
 	defer cancel()
 	to := netip.AddrPortFrom(r.cm.remote.Addr(), r.cm.remote.Port())
+	o := r.optionsCM()
+	o.TrafficClass = r.cfg.TrafficClass // the server answers with the same
 	var link *verbs.Connection
 	for began := time.Now(); ; {
 		var err error
-		if link, err = r.device.Dial(ctx, r.qps[i], to, r.optionsCM()); err == nil {
+		if link, err = r.device.Dial(ctx, r.qps[i], to, o); err == nil {
 			break
 		}
 		if !errors.Is(err, verbs.ErrNobodyListens) || time.Since(began) > listenPatience {
@@ -154,6 +156,7 @@ func (r *run) acceptQP(ctx context.Context, i int, l *verbs.Listener) error {
 	}
 	link, err := request.Accept(ctx, r.qps[i], r.optionsCM())
 	if err != nil {
+		_ = request.Reject(nil) // unless it is answered already
 		return err
 	}
 	r.links = append(r.links, link)

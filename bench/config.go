@@ -87,6 +87,9 @@ type Config struct {
 	// RDMACM is how the ends meet, and connect their queue pairs; both need the same. The device
 	// needs verbs.CapConnector, unless it is RDMACMOff.
 	RDMACM RDMACM
+	// TrafficClass is the DSCP and ECN of the packets of queue pairs that rdma_cm connects
+	// (perftest: -T); the client chooses it for both ends. It needs RDMACMConnect.
+	TrafficClass uint8
 	// Version is the version of perftest's protocol to announce; 0 is perftest.VersionAnnounced, or
 	// perftest.VersionCM over rdma_cm.
 	// Below perftest.VersionStruct, the ends don't compare their parameters.

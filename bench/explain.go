@@ -63,8 +63,14 @@ func (e *MismatchError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *MismatchError) Unwrap() error { return e.Err }
 
-// Hints returns a hint on what to check.
+// Hints returns hints on what to check.
 func (e *MismatchError) Hints() []string {
+	failed, ok := errors.AsType[*verbs.CompletionError](e.Err)
+	if ok && failed.Status == verbs.WCRetryExceeded {
+		return []string{"the program at the other end or its machine has ended without notice, or the path has " +
+			"failed: see what it printed", "does it run the same test with the same size, number or duration, " +
+			"and queue pairs?"}
+	}
 	return []string{"does the other end run the same test with the same size, number or duration, and queue pairs?"}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/bench/perftest"
 	"github.com/rdmakit/rdmakit/internal/testkit/race"
+	"github.com/rdmakit/rdmakit/verbs"
 )
 
 // outcome is the result of one end of a test.
@@ -328,5 +329,18 @@ func TestNewerPeer(t *testing.T) {
 	}
 	if got := server.result.Notes; len(got) != 0 {
 		t.Errorf("notes of the server = %q, want none", got)
+	}
+}
+
+// TestVanishedHints is for a peer that is gone without notice: that comes before other tests.
+func TestVanishedHints(t *testing.T) {
+	for status, want := range map[verbs.WCStatus]string{
+		verbs.WCRetryExceeded: "has ended without notice", verbs.WCRemoteAccess: "same size",
+	} {
+		e := &bench.MismatchError{Err: &verbs.CompletionError{Status: status}}
+		if hints := e.Hints(); !strings.Contains(hints[0], want) ||
+			!strings.Contains(hints[len(hints)-1], "queue pairs?") {
+			t.Errorf("hints for %v = %q, want %q first", status, hints, want)
+		}
 	}
 }

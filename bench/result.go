@@ -38,17 +38,19 @@ type Setup struct {
 	Role   string `json:"role"`   // "client" or "server"
 	Device string `json:"device"` // RDMA device at this end
 	// Scale is ScaleSoftware, or empty for hardware.
-	Scale           string     `json:"scale,omitempty"`
-	LinkLayer       string     `json:"linkLayer"`
-	MTU             ib.MTU     `json:"mtu"`
-	QueuePairs      int        `json:"qps"`
-	TxDepth         int        `json:"txDepth"`
-	RxDepth         int        `json:"rxDepth"`
-	CQModeration    int        `json:"cqModeration"`
-	PostList        int        `json:"postList"`
-	QPType          string     `json:"qpType"`           // RC, UC or UD
-	RDMACM          string     `json:"rdmaCM,omitempty"` // perftest's option: -z or -R; "" over TCP
-	Inline          int        `json:"inline"`           // messages up to this number of bytes are copied when posted
+	Scale        string `json:"scale,omitempty"`
+	LinkLayer    string `json:"linkLayer"`
+	MTU          ib.MTU `json:"mtu"`
+	QueuePairs   int    `json:"qps"`
+	TxDepth      int    `json:"txDepth"`
+	RxDepth      int    `json:"rxDepth"`
+	CQModeration int    `json:"cqModeration"`
+	PostList     int    `json:"postList"`
+	QPType       string `json:"qpType"`           // RC, UC or UD
+	RDMACM       string `json:"rdmaCM,omitempty"` // perftest's option: -z or -R; "" over TCP
+	// TrafficClass is that of -T (DSCP and ECN); 0 is the system's default.
+	TrafficClass    uint8      `json:"trafficClass,omitempty"`
+	Inline          int        `json:"inline"` // messages up to this number of bytes are copied when posted
 	HugePages       bool       `json:"hugePages,omitempty"`
 	Memory          string     `json:"memory,omitempty"`   // GPU and way to register; "" is memory of the host
 	MRPerQP         bool       `json:"mrPerQP,omitempty"`  // each queue pair has its own region

@@ -124,7 +124,7 @@ func setupOf(r *rig, agreed perftest.Agreed, notes []string) Setup {
 		Local: endpoints(r.own),
 	}
 	if c.RDMACM != RDMACMOff {
-		s.RDMACM = c.RDMACM.String()
+		s.RDMACM, s.TrafficClass = c.RDMACM.String(), c.TrafficClass
 	}
 	if c.Test.Op() == verbs.SendOpRead {
 		s.OutReads = int(r.own[0].OutReads)

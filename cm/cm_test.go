@@ -165,6 +165,7 @@ func TestNegotiation(t *testing.T) {
 			"PSNs":         a.SendPSN == b.ReceivePSN && a.ReceivePSN == b.SendPSN && a.SendPSN != b.SendPSN,
 			"own PSNs":     a.ReceivePSN == request.StartingPSN && b.ReceivePSN == answer.StartingPSN,
 			"GIDs":         a.Path.DGID == ib.GIDFromAddr(p.b.addr) && b.Path.DGID == ib.GIDFromAddr(p.a.addr),
+			"class":        a.Path.TrafficClass == 104 && b.Path.TrafficClass == 104, // of the REQ
 			"MTU":          a.PathMTU == ib.MTU4096 && b.PathMTU == ib.MTU4096,
 			"reads":        a.MaxReadAtomic == 2 && b.MaxDestReadAtomic == 2,
 			"reads back":   b.MaxReadAtomic == 8 && a.MaxDestReadAtomic == 8,

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
@@ -59,7 +60,7 @@ func (a *Agent) dial(
 		case rejected.mtu != 0 && rejected.mtu < mtu:
 			mtu = rejected.mtu
 		case mad.RejectReason(rejected.Code) == mad.RejectStaleConnection:
-			if a.pause(ctx, stalePause) != nil {
+			if clock.Sleep(ctx, a.clock, stalePause) != nil {
 				return nil, err
 			}
 		default:
@@ -103,19 +104,6 @@ func checkState(qp provider.QueuePair) error {
 		return nil
 	}
 	return fmt.Errorf("qp %v is in state %v, not RESET or INIT: %w", qp.QPN(), s, provider.ErrTransition)
-}
-
-// pause waits for d of the agent's clock.
-func (a *Agent) pause(ctx context.Context, d time.Duration) error {
-	over := make(chan struct{})
-	timer := a.clock.AfterFunc(d, func() { close(over) })
-	defer timer.Stop()
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // connect requests a connection once.
@@ -178,7 +166,8 @@ func (c *conn) attributes(own provider.ConnectOptions) provider.QPAttributes {
 	return provider.QPAttributes{
 		Port: 1, Access: own.Access,
 		Path: provider.Path{
-			DGID: ib.GIDFromAddr(c.peer), HopLimit: hopLimit, TrafficClass: own.TrafficClass, Global: true,
+			DGID: ib.GIDFromAddr(c.peer), HopLimit: hopLimit, Global: true,
+			TrafficClass: cmp.Or(own.TrafficClass, c.options.TrafficClass), // that of the REQ, as in the kernel
 		},
 		PathMTU: c.to.mtu, DestQPN: c.to.qpn, ReceivePSN: c.psn, SendPSN: c.to.psn,
 		MaxReadAtomic:     min(own.ReadAtomic, c.options.DestReadAtomic, most),

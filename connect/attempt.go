@@ -62,6 +62,7 @@ func try(ctx context.Context, s *session, p *prepared, prop Proposal, cfg Config
 	f, err := t.run(ctx)
 	if err != nil {
 		f = t.broken(f, err)
+		f.interrupted(ctx)
 	}
 	t.out.Stages = p.stages.list
 	if f != nil {

@@ -250,13 +250,21 @@ func listKinds(list []GIDChoice) string {
 func (a *agreement) agreeMTU(client, listener *Endpoint) {
 	c, l := nameOf(client.Host, client.Port), nameOf(listener.Host, listener.Port)
 	a.mtu = min(client.MTU, listener.MTU)
+	limited := a.mtu < min(client.ActiveMTU, listener.ActiveMTU)
 	switch {
-	case client.MTU == listener.MTU && a.mtu < min(client.ActiveMTU, listener.ActiveMTU):
+	case limited && client.MTU == listener.MTU: // the listener has taken over the client's limit
 		a.mtuReason = fmt.Sprintf("as --mtu says; the ports have %d and %d", client.ActiveMTU, listener.ActiveMTU)
-	case client.MTU == listener.MTU:
+	case limited:
+		end := c
+		if listener.MTU < client.MTU {
+			end = l
+		}
+		a.mtuReason = fmt.Sprintf("as --mtu of %s says; the ports have %d and %d", end, client.ActiveMTU,
+			listener.ActiveMTU)
+	case client.ActiveMTU == listener.ActiveMTU:
 		a.mtuReason = "the active MTU of both ports"
 	default:
-		a.mtuReason = fmt.Sprintf("the smaller one: %s has %d, %s has %d", c, client.MTU, l, listener.MTU)
+		a.mtuReason = fmt.Sprintf("the smaller one: %s has %d, %s has %d", c, client.ActiveMTU, l, listener.ActiveMTU)
 	}
 	if client.ActiveMTU != listener.ActiveMTU {
 		small, large := c, l
@@ -274,10 +282,5 @@ func (a *agreement) agreeMTU(client, listener *Endpoint) {
 	}
 }
 
-// nameOf names an end: "node1 mlx5_0:1".
-func nameOf(host, port string) string {
-	if host == "" {
-		return port
-	}
-	return host + " " + port
-}
+// nameOf names an end: "node1 mlx5_0:1", or only its host or port if the other one is not known.
+func nameOf(host, port string) string { return strings.TrimSpace(host + " " + port) }

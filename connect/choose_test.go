@@ -75,6 +75,62 @@ func TestChoices(t *testing.T) {
 	}
 }
 
+// TestNoGID names what is wrong with a table from which no entry can be chosen.
+func TestNoGID(t *testing.T) {
+	empty, local := verbs.GIDEntry{Index: 1}, verbs.GIDEntry{Index: 0, GID: ib.GID{0: 0xfe, 1: 0x80, 15: 1}}
+	usable := verbs.GIDEntry{Index: 3, GID: ib.GID{15: 1}}
+	one := 1
+	for _, tt := range []struct {
+		entries []verbs.GIDEntry
+		pin     *int
+		want    string
+	}{
+		{nil, nil, "the GID table is empty"},
+		{[]verbs.GIDEntry{empty}, nil, "the GID table is empty"},
+		{[]verbs.GIDEntry{empty}, &one, "the GID table is empty"},
+		{[]verbs.GIDEntry{local, empty}, nil, "the GID table has only link-local addresses, which jobs can't use"},
+		{[]verbs.GIDEntry{local, empty, usable}, &one, "the GID table has no entry at index 1, but at 0, 3"},
+	} {
+		if got := noGIDError(tt.entries, tt.pin).Error(); got != tt.want {
+			t.Errorf("noGIDError(%v, %v) = %s, want %s", tt.entries, tt.pin, got, tt.want)
+		}
+	}
+}
+
+// TestMTUReason names the port or the limit that the path MTU comes from.
+func TestMTUReason(t *testing.T) {
+	for _, tt := range []struct {
+		client, listener [2]ib.MTU // limit and active MTU
+		mtu              ib.MTU
+		want             string
+	}{
+		{[2]ib.MTU{4096, 4096}, [2]ib.MTU{4096, 4096}, 4096, "the active MTU of both ports"},
+		{[2]ib.MTU{1024, 1024}, [2]ib.MTU{4096, 4096}, 1024, "the smaller one: a p has 1024, b q has 4096"},
+		// the listener takes over the client's limit
+		{[2]ib.MTU{512, 4096}, [2]ib.MTU{512, 1024}, 512, "as --mtu says; the ports have 4096 and 1024"},
+		{[2]ib.MTU{1024, 1024}, [2]ib.MTU{1024, 4096}, 1024, "the smaller one: a p has 1024, b q has 4096"},
+		// only the listener has one
+		{[2]ib.MTU{4096, 4096}, [2]ib.MTU{1024, 4096}, 1024, "as --mtu of b q says; the ports have 4096 and 4096"},
+		{[2]ib.MTU{512, 4096}, [2]ib.MTU{1024, 1024}, 512, "as --mtu of a p says; the ports have 4096 and 1024"},
+	} {
+		var a agreement
+		a.agreeMTU(&Endpoint{Host: "a", Port: "p", MTU: tt.client[0], ActiveMTU: tt.client[1]},
+			&Endpoint{Host: "b", Port: "q", MTU: tt.listener[0], ActiveMTU: tt.listener[1]})
+		if a.mtu != tt.mtu || a.mtuReason != tt.want {
+			t.Errorf("%v with %v: %d, %s, want %d, %s", tt.client, tt.listener, a.mtu, a.mtuReason, tt.mtu, tt.want)
+		}
+	}
+}
+
+// TestNameOf names ends of which host or port is not known.
+func TestNameOf(t *testing.T) {
+	for _, tt := range [][3]string{{"a", "p", "a p"}, {"a", "", "a"}, {"", "p", "p"}, {"", "", ""}} {
+		if got := nameOf(tt[0], tt[1]); got != tt[2] {
+			t.Errorf("nameOf(%q, %q) = %q, want %q", tt[0], tt[1], got, tt[2])
+		}
+	}
+}
+
 // TestCompareData finds any byte that differs, and data of another round or direction.
 func TestCompareData(t *testing.T) {
 	b := make([]byte, 64)

@@ -21,6 +21,9 @@ const cmGreeting = "rdmactl connect"
 // openCM prepares the connection of an attempt by the communication manager: the listener listens.
 func (t *trial) openCM(ctx context.Context) *Failure {
 	device := t.p.device
+	if t.p.own.LinkLayer == verbs.LinkLayerInfiniBand.String() {
+		return t.refuseInfiniBand()
+	}
 	var err error
 	if !device.Capabilities().Has(verbs.CapConnector) {
 		err = verbs.ErrNotSupported
@@ -38,6 +41,20 @@ func (t *trial) openCM(ctx context.Context) *Failure {
 		f.Code, f.Operation = CodeNoCM, "use rdma_cm with"
 		f.Cause = "this device connects no queue pairs by rdma_cm here"
 		f.Remedies = []string{"without --cm the ends exchange the numbers of their queue pairs over TCP"}
+	}
+	f.Stage, f.End = StageCM, t.p.name()
+	return f
+}
+
+// refuseInfiniBand returns the failure of a port that has no address for the communication manager:
+// rdma_cm finds peers by IP address, and a GID of InfiniBand is none. That of IPoIB belongs to a
+// network device, which this package doesn't know.
+func (t *trial) refuseInfiniBand() *Failure {
+	f := failed(CodeNoCM, "use rdma_cm with", t.p.own.Port, verbs.ErrNotSupported)
+	f.Cause = "rdma_cm finds peers by their IP address, and the GID of an InfiniBand port is none"
+	f.Remedies = []string{
+		"rdmactl ping ADDRESS tries rdma_cm with the address of the peer's IPoIB device (ip addr show ib0)",
+		"without --cm the ends exchange the numbers of their queue pairs over TCP",
 	}
 	f.Stage, f.End = StageCM, t.p.name()
 	return f
@@ -94,8 +111,13 @@ func (t *trial) adopt() error {
 	if err != nil {
 		return err
 	}
-	if attr.PathMTU != 0 {
-		t.out.PathMTU, t.out.MTUReason = attr.PathMTU, "chosen by rdma_cm"
+	if attr.PathMTU == 0 {
+		return nil
+	}
+	agreed := t.out.PathMTU
+	t.out.PathMTU, t.out.MTUReason = attr.PathMTU, "chosen by rdma_cm"
+	if agreed < attr.PathMTU {
+		t.out.MTUReason += fmt.Sprintf(", which doesn't know the limit of %d", agreed)
 	}
 	return nil
 }
@@ -103,7 +125,8 @@ func (t *trial) adopt() error {
 // goodbye limits how long an end waits for the peer to acknowledge the end of the connection.
 const goodbye = time.Second
 
-// disconnect ends the connection of the communication manager.
+// disconnect ends the connection of the communication manager and frees it, as it must be before
+// the queue pair is closed.
 func (r *rig) disconnect() {
 	if r.link == nil {
 		return
@@ -111,6 +134,8 @@ func (r *rig) disconnect() {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
 	_ = r.link.Disconnect(ctx) // a peer that doesn't answer has ended
+	_ = r.link.Close()         // before the queue pair, which it uses
+	r.link = nil
 }
 
 // options are those of both ends.
@@ -165,6 +190,7 @@ func (t *trial) accept(ctx context.Context, status *Status) (*verbs.Connection, 
 		if bytes.HasPrefix(r.Options().PrivateData, []byte(cmGreeting)) {
 			link, err := r.Accept(ctx, t.p.rig.qp, t.options())
 			if err != nil {
+				_ = r.Reject(nil) // unless it is answered already
 				const text = "a connection request (REQ) of %v has arrived at %s"
 				status.Observed = append(status.Observed, fmt.Sprintf(text, r.Remote().Addr(), t.p.name()))
 			}

@@ -2,11 +2,14 @@ package connect
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
+	"github.com/rdmakit/rdmakit/internal/testkit/connectors"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
@@ -15,8 +18,18 @@ import (
 
 func byCM(c, _ *Config) { c.CM = true }
 
+// checkedPort is a port of an engine that must be left without connections and listeners.
+func checkedPort(t *testing.T, name string) Port {
+	t.Helper()
+	p := enginePort(name)
+	p.Open = func(ctx context.Context) (*verbs.Device, error) {
+		return verbs.Open(ctx, name, connectors.Checked{Provider: roce.Provider{}, T: t})
+	}
+	return p
+}
+
 func TestCM(t *testing.T) {
-	a, b := []Port{enginePort("roce@127.0.63.31")}, []Port{enginePort("roce@127.0.63.32")}
+	a, b := []Port{checkedPort(t, "roce@127.0.63.31")}, []Port{checkedPort(t, "roce@127.0.63.32")}
 	for range 2 {
 		ofClient, ofListener := pairUp(t, a, b, false, byCM)
 		checkGood(t, ofClient, 1)
@@ -29,16 +42,26 @@ func TestCM(t *testing.T) {
 			}
 		}
 	}
+	small := func(c, _ *Config) { c.CM, c.MTU = true, 1024 }
+	for _, r := range bothReports(pairUp(t, a, b, false, small)) {
+		if got := r.Attempts[0]; got.PathMTU != 4096 ||
+			got.MTUReason != "chosen by rdma_cm, which doesn't know the limit of 1024" {
+			t.Errorf("path MTU %d: %s", got.PathMTU, got.MTUReason)
+		}
+	}
 	cfg := quick("node")
 	cfg.CM = true
 	for _, other := range []string{"roce@127.0.63.33", "roce@127.0.63.34"} { // the first with itself
-		r, err := Local(t.Context(), enginePort("roce@127.0.63.33"), enginePort(other), cfg)
+		r, err := Local(t.Context(), checkedPort(t, "roce@127.0.63.33"), checkedPort(t, other), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkGood(t, r, 1)
 	}
 }
+
+// bothReports returns the reports of both ends.
+func bothReports(a, b Report) []Report { return []Report{a, b} }
 
 // TestCMFaults tests that both ends print the same about each fault of the stage.
 func TestCMFaults(t *testing.T) {
@@ -80,7 +103,7 @@ func TestCMFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a, b := []Port{enginePort("roce@127.0.63.35")}, []Port{enginePort("roce@127.0.63.36")}
+			a, b := []Port{checkedPort(t, "roce@127.0.63.35")}, []Port{checkedPort(t, "roce@127.0.63.36")}
 			ofClient, ofListener := pairUp(t, a, b, false, func(c, l *Config) {
 				c.CM, c.plant.cm, l.plant.cm = true, tt.client, tt.listener
 				c.StepTimeout, l.StepTimeout = 500*time.Millisecond, 500*time.Millisecond
@@ -94,29 +117,65 @@ func TestCMFaults(t *testing.T) {
 					!strings.Contains(strings.Join(f.Observed, "; "), tt.observed) {
 					t.Errorf("failure %s at %q: %s; observed %q", f.Code, f.Stage, f.Cause, f.Observed)
 				}
+				if tt.code == CodeCMSilent && (len(f.Possible) == 0 || len(f.Remedies) == 0) {
+					t.Errorf("failure without possible reasons and remedies: %+v", f)
+				}
 			}
 		})
 	}
 }
 
-// plain is a provider of engines without a communication manager.
-type plain struct{ roce.Provider }
-
-func (p plain) Open(ctx context.Context, name string) (provider.Device, error) {
-	d, err := p.Provider.Open(ctx, name)
-	return plainDevice{d}, err
+// TestCMForeign rejects the request of another program while the listener waits for the client's.
+func TestCMForeign(t *testing.T) {
+	a, b := []Port{checkedPort(t, "roce@127.0.63.39")}, []Port{checkedPort(t, "roce@127.0.63.40")}
+	foreign := func(ctx context.Context, tr *trial) {
+		r := tr.p.rig
+		qp, err := r.pd.CreateQP(verbs.QPConfig{SendCQ: r.sends, RecvCQ: r.recvs})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer qp.Close()
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		options := verbs.ConnectOptions{PrivateData: []byte("another program")}
+		conn, err := tr.p.device.Dial(ctx, qp, tr.target(), options)
+		if _, ok := errors.AsType[*verbs.RejectedError](err); !ok {
+			t.Errorf("Dial of another program = %v, %v, want a RejectedError", conn, err)
+		}
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}
+	for _, r := range bothReports(pairUp(t, a, b, false, func(c, _ *Config) { c.CM, c.plant.cm = true, foreign })) {
+		checkGood(t, r, 1)
+	}
 }
 
-type plainDevice struct{ provider.Device }
-
-func (d plainDevice) Capabilities() provider.Capabilities {
-	return d.Device.Capabilities() &^ provider.CapConnector
+// TestCMInfiniBand refuses ports of InfiniBand, whose GIDs are no IP addresses.
+func TestCMInfiniBand(t *testing.T) {
+	n := planted{network: packetnet.New(packetnet.Faults{}), port: func(a *provider.PortAttributes) {
+		a.LinkLayer = provider.LinkLayerInfiniBand
+	}}
+	a, b := []Port{plantedPort(clientName, n)}, []Port{plantedPort(listenerName, n)}
+	ofClient, ofListener := pairUp(t, a, b, false, byCM)
+	for _, r := range []Report{ofClient, ofListener} {
+		if len(r.Attempts) != 1 || r.Attempts[0].Failure == nil {
+			t.Fatalf("report %+v", r)
+		}
+		f := r.Attempts[0].Failure
+		if f.Code != CodeNoCM || f.Stage != StageCM ||
+			!strings.Contains(f.Cause, "the GID of an InfiniBand port is none") ||
+			!strings.Contains(strings.Join(f.Remedies, "\n"), "rdmactl ping ADDRESS") {
+			t.Errorf("failure %s at %q: %s; remedies %q", f.Code, f.Stage, f.Cause, f.Remedies)
+		}
+	}
 }
 
 func TestNoCM(t *testing.T) {
 	a, b := []Port{enginePort("roce@127.0.63.37")}, []Port{enginePort("roce@127.0.63.38")}
 	b[0].Open = func(ctx context.Context) (*verbs.Device, error) {
-		return verbs.Open(ctx, "roce@127.0.63.38", plain{})
+		return verbs.Open(ctx, "roce@127.0.63.38", connectors.Without{Provider: roce.Provider{}})
 	}
 	ofClient, ofListener := pairUp(t, a, b, false, byCM)
 	for _, r := range []Report{ofClient, ofListener} {

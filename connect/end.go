@@ -63,6 +63,7 @@ const strangers = 5
 // hello introduces the ends to each other.
 func (e *end) hello(ctx context.Context) error {
 	own, limit := e.cfg.introduction(), e.cfg.StepTimeout/strangers
+	own.Hello.All = e.all
 	if e.s.client {
 		limit = e.cfg.StepTimeout
 		if err := e.s.send(own); err != nil {
@@ -106,7 +107,8 @@ func (e *end) dial(ctx context.Context, conn net.Conn) error {
 	e.s = newSession(conn, true, e.cfg.StepTimeout)
 	defer func() { _ = e.s.close() }() // nothing follows
 	if err := e.hello(ctx); err != nil {
-		f := exchangeFailure(err, conn.RemoteAddr().String())
+		f := helloFailure(err, conn.RemoteAddr())
+		f.interrupted(ctx)
 		e.report.Attempts = append(e.report.Attempts, e.unreached(f))
 		return err
 	}
@@ -136,6 +138,9 @@ func (e *end) propose(ctx context.Context) error {
 	}
 	pairs, skipped := pairRails(e.ports, e.report.Peer.Ports)
 	e.report.Skipped = append(e.report.Skipped, skipped...)
+	if len(skipped) > 0 && !e.peer.All {
+		e.skip("more ports of the peer: it runs without --all, and rdmactl connect --listen --all offers all of them")
+	}
 	for i, p := range pairs {
 		prop := e.proposal()
 		prop.ListenerPort, prop.Rail = p.listener, p.port.Rail

@@ -2,9 +2,11 @@ package connect
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,7 +66,7 @@ func TestStandIns(t *testing.T) {
 		},
 		{"closed", func(net.Conn) {}, CodePeerEnded, "closed the connection"},
 		{"cut off", answer(`{"kind":"hel`), CodeExchangeSilent, "no message"},
-		{"endless", answer(strings.Repeat("x", maxLine+1)), CodeExchange, "without a newline"},
+		{"endless", answer(strings.Repeat("x", maxLine+1)), CodeProtocol, "without a newline"},
 		{"incomplete", answer(`{"kind":"hello"}` + "\n"), CodeExchange, `message "hello": incomplete`},
 		{"wrong turn", answer(`{"kind":"bye"}` + "\n"), CodeExchange, `message "bye" from the peer instead of "hello"`},
 		{
@@ -86,7 +88,45 @@ func TestStandIns(t *testing.T) {
 				len(f.Cause) > 300 {
 				t.Errorf("failure %s at %q: %s, want %s: %s", f.Code, f.Stage, f.Cause, tt.code, tt.cause)
 			}
+			other := fmt.Sprintf("another program listens on TCP port %d", port)
+			if got, want := slices.Contains(f.Possible, other), !strings.Contains(tt.name, "version") &&
+				tt.name != "newer"; got != want {
+				t.Errorf("possible %q, want %q: %t", f.Possible, other, want)
+			}
 		})
+	}
+}
+
+// signalError is the cause of a context that Ctrl-C ends.
+type signalError struct{}
+
+func (signalError) Error() string   { return "interrupted" }
+func (signalError) Hints() []string { return []string{"a hint of the signal"} }
+
+// TestInterrupted ends a run by its context while the peer is silent: the stage is named, and what
+// can't be known isn't guessed.
+func TestInterrupted(t *testing.T) {
+	l, port := listen(t)
+	for _, all := range []bool{false, true} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(50*time.Millisecond, func() { cancel(signalError{}) })
+		r, err := Dial(ctx, "127.0.0.1", port, []Port{enginePort("roce@127.0.61.25")}, all, quick("node1"))
+		if err != nil || len(r.Attempts) != 1 || r.Attempts[0].Failure == nil {
+			t.Fatalf("Dial = %+v, %v", r, err)
+		}
+		end := map[bool]string{false: "node1 roce@127.0.61.25", true: "node1"}[all]
+		f := r.Attempts[0].Failure
+		if f.Code != CodeInterrupted || f.Stage != StageExchange || f.End != end || len(f.Possible) != 0 ||
+			!slices.Equal(f.Remedies, signalError{}.Hints()) || f.Cause != "interrupted" {
+			t.Errorf("all %t: failure %+v, want %s of %q", all, f, CodeInterrupted, end)
+		}
+	}
+	_ = l.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(signalError{})
+	r, err := Dial(ctx, "127.0.0.1", port, []Port{enginePort("roce@127.0.61.25")}, true, quick("node1"))
+	if err != nil || r.Attempts[0].Failure.Code != CodeInterrupted {
+		t.Errorf("Dial with a context that has ended = %+v, %v", r, err)
 	}
 }
 

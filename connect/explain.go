@@ -60,6 +60,8 @@ func exchangeFailure(err error, peer string) *Failure {
 	case isForeign:
 		f.Code, f.Cause = CodeProtocol, foreign.Error()
 		f.Remedies = []string{"run rdmactl connect --listen there, and use its TCP port (-p) at both ends"}
+	case errors.Is(err, errTooLong):
+		f.Code = CodeProtocol
 	case errors.Is(err, errVersion), errors.Is(err, errTurn), errors.Is(err, errNoFigures):
 		f.Code = CodeProtocol
 		f.Remedies = []string{"install the same version of rdmactl at both ends"}
@@ -87,6 +89,35 @@ func exchangeFailure(err error, peer string) *Failure {
 			"the peer's program is stopped",
 		}
 		f.Remedies = []string{"ping ADDRESS; nft list ruleset or iptables -S at both ends; -p selects another port"}
+	}
+	return f
+}
+
+// interrupted notes that a failure is the end of ctx, which explains it: by a signal, or by a time
+// limit.
+func (f *Failure) interrupted(ctx context.Context) {
+	if ctx.Err() != nil && errors.Is(f.err, context.Cause(ctx)) {
+		f.Code, f.Possible, f.Remedies = CodeInterrupted, nil, hintsOf(f.err)
+	}
+}
+
+// helloFailure explains an error of the first message of the peer, whose TCP connection is
+// established.
+func helloFailure(err error, peer net.Addr) *Failure {
+	f := exchangeFailure(err, peer.String())
+	other := "another program listens on TCP port " + portOf(peer)
+	switch {
+	case errors.Is(err, errVersion):
+	case f.Code == CodeExchangeSilent:
+		f.Possible = []string{
+			other, "the listener is busy with another client, or stopped",
+			"a firewall drops the packets of an established connection, at either end or between",
+		}
+		f.Remedies = []string{
+			"ss -ltnp at the other end shows the program that listens; -p selects another port, the same at both ends",
+		}
+	case f.Code == CodeProtocol, f.Code == CodePeerEnded, f.Code == CodeExchange:
+		f.Possible = append(f.Possible, other)
 	}
 	return f
 }

@@ -50,7 +50,9 @@ type Hello struct {
 	Protocol string `json:"protocol"` // Protocol
 	Version  int    `json:"version"`  // Version
 	AllowTCP bool   `json:"allowTCP,omitempty"`
-	Node     Node   `json:"node"`
+	// All is set in a run with all ports. A listener without it offers one.
+	All  bool `json:"all,omitempty"`
+	Node Node `json:"node"`
 }
 
 // Proposal is an attempt that the client proposes.

@@ -287,24 +287,30 @@ func (p *prepared) resolve(ctx context.Context, _ Config) *Failure {
 		"rdmactl show DEVICE lists the GID table; " +
 			"a container sees only entries of network devices in its own network namespace",
 	}
+	if p.port.GIDIndex != nil && len(indexes(entries)) > 0 {
+		f.Remedies[0] = "--gid-index (-x) INDEX needs an entry of the table; without it the best one is used"
+	}
 	return f
 }
 
 // noGIDError returns the reason why no entry of a table can be used.
 func noGIDError(entries []verbs.GIDEntry, pin *int) error {
+	used := indexes(entries)
 	switch {
-	case len(entries) == 0:
+	case len(used) == 0:
 		return errors.New("the GID table is empty")
 	case pin != nil:
-		return fmt.Errorf("the GID table has no entry at index %d, but at %s", *pin, indexes(entries))
+		return fmt.Errorf("the GID table has no entry at index %d, but at %s", *pin, strings.Join(used, ", "))
 	}
 	return errors.New("the GID table has only link-local addresses, which jobs can't use")
 }
 
-func indexes(entries []verbs.GIDEntry) string {
-	var out []string
+// indexes returns the indexes of the entries that are in use.
+func indexes(entries []verbs.GIDEntry) (used []string) {
 	for _, e := range entries {
-		out = append(out, strconv.Itoa(e.Index))
+		if !e.GID.IsZero() {
+			used = append(used, strconv.Itoa(e.Index))
+		}
 	}
-	return strings.Join(out, ", ")
+	return used
 }

@@ -204,6 +204,7 @@ func Dial(ctx context.Context, host string, tcpPort int, ports []Port, all bool,
 		if f.Stage == StageExchange {
 			f.Operation = "connect to"
 		}
+		f.interrupted(ctx)
 		r.Attempts = []Attempt{e.unreached(f)}
 		e.close()
 		return *r, nil

@@ -155,12 +155,14 @@ func (r *ConnectionRequest) Local() netip.AddrPort { return r.impl.Local() }
 func (r *ConnectionRequest) Options() ConnectOptions { return r.impl.Options() }
 
 // Accept connects qp, in state RESET or INIT, to the peer. When it returns, the queue pair is in
-// RTS (C twin: rdma_accept).
+// RTS (C twin: rdma_accept). After an error call Reject: the request may be unanswered, for example
+// because the peer has a queue pair of another type.
 func (r *ConnectionRequest) Accept(
 	ctx context.Context, qp *QueuePair, options ConnectOptions,
 ) (*Connection, error) {
 	return connectionOf(r.impl.Accept(ctx, qp.impl, withDefaults(options)))
 }
 
-// Reject refuses the connection (C twin: rdma_reject).
+// Reject refuses the connection, and frees the request (C twin: rdma_reject). For a request that is
+// answered already it returns an error and does nothing.
 func (r *ConnectionRequest) Reject(privateData []byte) error { return r.impl.Reject(privateData) }

@@ -128,6 +128,11 @@ func options() []option {
 			return nil
 		}},
 		{'R', "rdma_cm", false, func(o *Options, _ string) error { o.Config.RDMACM = bench.RDMACMConnect; return nil }},
+		{'T', "tos", true, func(o *Options, s string) error {
+			n, err := strconv.ParseUint(s, 0, 8)
+			o.Config.TrafficClass = uint8(n)
+			return err
+		}},
 		{0, "cpu_util", false, func(o *Options, _ string) error { o.Config.CPUUtil = true; return nil }},
 		{0, "ipv6", false, func(*Options, string) error { return nil }},
 		{0, "mr_per_qp", false, func(o *Options, _ string) error { o.Config.MRPerQP = true; return nil }},
@@ -147,7 +152,6 @@ func unsupported() []option {
 		{'X', "vector", true, nil},
 		{'g', "mcg", false, nil},
 		{'M', "MGID", true, nil},
-		{'T', "tos", true, nil},
 		{'L', "hop_limit", true, nil},
 		{'A', "atomic_type", true, nil},
 		{'C', "report-cycles", false, nil},

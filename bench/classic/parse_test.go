@@ -35,6 +35,7 @@ func TestParse(t *testing.T) {
 			}),
 		},
 		{"-z", base(func(o *Options) { o.Config.RDMACM = bench.RDMACMExchange })},
+		{"-R -T 0x68", base(func(o *Options) { o.Config.RDMACM, o.Config.TrafficClass = bench.RDMACMConnect, 104 })},
 		{"--rdma_cm -z", base(func(o *Options) { o.Config.RDMACM = bench.RDMACMConnect })}, // as in perftest
 		{"host -aF -n5 -s2M", base(func(o *Options) {
 			o.Host, o.Config.Role, o.Config.AllSizes, o.Config.Iterations, o.Config.Size = "host", perftest.RoleClient,
@@ -105,6 +106,7 @@ func TestParseErrors(t *testing.T) {
 		{"--use_cuda 0 --use_rocm 0", "memory of CUDA and ROCm exclude each other", false},
 		{"--use_rocm 0 --use_cuda_dmabuf", "no --use_cuda before it", false},
 		{"--use_rocm_dmabuf", "no --use_rocm before it", false},
+		{"-R -T 256", `option -T "256"`, false},
 		{"-u 32", `option -u "32"`, false},
 		{"a b", `unexpected argument "b"`, false},
 	}

@@ -86,20 +86,23 @@ func (p *Printer) prepared(s *bench.Setup) {
 	} else {
 		p.printf(" Max inline data : %d[B]\n", s.Inline)
 	}
-	p.exchange(s.RDMACM, client)
+	p.exchange(s, client)
 }
 
 // exchange prints how the ends meet. A server has connected already, but perftest says that it
 // waits.
-func (p *Printer) exchange(way string, client bool) {
+func (p *Printer) exchange(s *bench.Setup, client bool) {
 	pairs, method := "OFF", "Ethernet"
-	if way != "" {
+	if s.RDMACM != "" {
 		method = "rdma_cm"
 	}
-	if way == bench.RDMACMConnect.String() {
+	if s.RDMACM == bench.RDMACMConnect.String() {
 		pairs = "ON"
 	}
 	p.printf(" rdma_cm QPs\t : %s\n Data ex. method : %s", pairs, method)
+	if s.TrafficClass != 0 {
+		p.printf(" \tTOS    : %d", s.TrafficClass)
+	}
 	if pairs == "ON" && !client {
 		p.printf("\n%s Waiting for client rdma_cm QP to connect\n"+
 			" Please run the same command with the IB/RoCE interface IP", line)

@@ -187,6 +187,9 @@ func TestPrinterVariants(t *testing.T) {
 			" ibv_wr* API     : OFF\n Post List       : 8\n CQ Moderation   : 8\n Mtu             : 4096[B]\n" +
 			" Link type       : IB\n GID index       : 0\n Max inline data : 0[B]\n rdma_cm QPs\t : OFF\n" +
 			" Data ex. method : Ethernet\n" + line},
+		{"traffic class", func(p *Printer) {
+			p.exchange(&bench.Setup{RDMACM: "-R", TrafficClass: 104}, true)
+		}, " rdma_cm QPs\t : ON\n Data ex. method : rdma_cm \tTOS    : 104\n" + line},
 	}
 	for _, tt := range tests {
 		var b strings.Builder

@@ -138,6 +138,7 @@ func Help(test bench.Test) []HelpLine {
 		{"-t, --tx-depth=N", "send requests per queue pair"},
 		{"-u, --qp-timeout=CODE", "acknowledgement timeout 4.096 us * 2^code, 0 none (default 14)"},
 		{"-R, --rdma_cm", "connect queue pairs by rdma_cm, and exchange over it; RC, or UD for SEND"},
+		{"-T, --tos=CLASS", "traffic class (DSCP and ECN) of the queue pairs, 0 to 255; only with -R"},
 		{"-z, --comm_rdma_cm", "exchange over rdma_cm, not over TCP"},
 		{"-S, --sl=SL", "service level, 0 to 15 (InfiniBand)"},
 		{"-V, --version", "print the version of the protocol"},

@@ -30,6 +30,7 @@ func Dial(ctx context.Context, d *verbs.Device, addr netip.AddrPort, o Options) 
 		_ = r.close() // the other error is more useful
 		return nil, err
 	}
+	r.beat(d)
 	r.observe(Event{Step: StepConnected})
 	return &Client{r}, nil
 }

@@ -137,12 +137,15 @@ func (f *Failure) common() bool {
 func (f *Failure) explainOpen() {
 	if errors.Is(f.err, syscall.EADDRINUSE) {
 		f.Code = CodeDeviceInUse
-		f.Possible = []string{
-			"another program has an engine at this address",
-			"the kernel's soft-RoCE (rdma_rxe) is loaded: it has the port at all addresses of its network namespace",
+		if !strings.Contains(f.Cause, "(process ") { // otherwise the owner is known
+			f.Possible = []string{
+				"another program has an engine at this address",
+				"the kernel's soft-RoCE (rdma_rxe) is loaded: it has the port at all addresses of its network " +
+					"namespace",
+			}
 		}
 		f.Remedies = []string{
-			"-d NAME selects another device: rxe0, or roce@ADDRESS with another address of this machine",
+			"use another device or address of this machine: -d of rdmactl ping (rxe0, roce@ADDRESS), -a or -I of rping",
 		}
 		return
 	}
@@ -192,7 +195,9 @@ func (f *Failure) explainConnect(device string, addr netip.AddrPort) {
 		}
 		f.Possible = silence(addr.Addr())
 		f.Remedies = append([]string{
-			fmt.Sprintf("rdmactl detect at the server: does an RDMA device have the address %v?", addr.Addr()),
+			"start the server there first: rdmactl ping --listen, or rping -s -P",
+			fmt.Sprintf("rdmactl detect at the server: does an RDMA device or network device have the address %v?",
+				addr.Addr()),
 		}, lookAt(addr.Addr())...)
 	case f.common():
 	case strings.Contains(f.err.Error(), "not of the same family"):
@@ -200,6 +205,13 @@ func (f *Failure) explainConnect(device string, addr netip.AddrPort) {
 		f.Remedies = []string{
 			"-d DEVICE selects a device with an address of the server's family, IPv4 or IPv6; now it is " + device,
 		}
+	case strings.Contains(f.err.Error(), "is on another link than"):
+		f.Code = CodeNoRoute
+		f.Remedies = []string{"write the network device of this machine after the %, or leave it out: " + device +
+			" has one"}
+	case strings.Contains(f.err.Error(), "is a link-local address, and"):
+		f.Code = CodeFamily
+		f.Remedies = []string{"roce@ADDRESS%NETDEV with the link-local address of this machine's network device"}
 	case strings.Contains(f.err.Error(), "is not the address of"):
 		f.Code = CodeNoDevice
 		f.Remedies = []string{"rdmactl detect lists the RDMA devices with their addresses"}
@@ -209,9 +221,10 @@ func (f *Failure) explainConnect(device string, addr netip.AddrPort) {
 // silence returns what may keep packets from being answered.
 func silence(to netip.Addr) []string {
 	return []string{
+		"the server isn't started: an engine (roce@…) answers only while its program runs",
 		"a firewall drops UDP port 4791, at either end or between: a rule for TCP doesn't cover it, and a card's " +
 			"packets pass only the network's firewalls",
-		fmt.Sprintf("no RDMA device has the address %v, or its engine doesn't run", to),
+		fmt.Sprintf("no RDMA device has the address %v", to),
 		"the server's device is an iWARP device, or a card in RoCE v1 mode, which don't speak RoCE v2",
 	}
 }
@@ -270,7 +283,7 @@ func (f *Failure) explainStatus(e *verbs.CompletionError, addr netip.AddrPort) {
 			f.Cause += fmt.Sprintf(": this machine didn't send the packets: %v", e.Cause)
 		}
 		f.Possible = []string{
-			"the path has failed, or the server's machine",
+			"the server's program was killed, or its machine has failed, or the path",
 			"packets of this size don't pass: a switch has a smaller MTU",
 		}
 		f.Remedies = append(lookAt(addr.Addr()), "rdmactl connect tries large packets, and explains what it finds")

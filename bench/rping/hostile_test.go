@@ -41,6 +41,9 @@ func newStranger(t *testing.T, d *verbs.Device) *stranger {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if s.conn != nil {
+			_ = s.conn.Close()
+		}
 		for _, c := range []io.Closer{s.qp, s.mr, s.cq, pd} {
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -121,6 +124,19 @@ func TestHostileClients(t *testing.T) {
 		}, "access"},
 		{"beyond the region", func(s *stranger) { s.send(s.buffer(4090, 64).Append(nil)) }, "access"},
 		{"too long", func(s *stranger) { s.send(s.buffer(0, 1<<30).Append(nil)) }, "a source of 1073741824 bytes"},
+		{"the longest, of memory that isn't there", func(s *stranger) {
+			s.send(s.buffer(0, rping.MaxSize+1).Append(nil))
+		}, "access"},
+		{"one byte more", func(s *stranger) {
+			s.send(s.buffer(0, rping.MaxSize+2).Append(nil))
+		}, "a source of 65537 bytes"},
+		{"write to no memory", func(s *stranger) {
+			if _, err := s.qp.PostSend(verbs.SendRequest{
+				Op: verbs.SendOpWrite, Segments: []verbs.Segment{s.mr.Segment(0, 8)}, RemoteAddr: 0xdead0000, RKey: 1,
+			}); err != nil {
+				s.t.Error(err)
+			}
+		}, "this device rejected a request of the peer"},
 		{"zero bytes", func(s *stranger) { s.send(s.buffer(0, 0).Append(nil)) }, "names a source of 0 bytes"},
 		{"small sink", func(s *stranger) {
 			copy(s.mr.Bytes()[1024:], "twelve bytes\x00")
@@ -230,5 +246,45 @@ func TestNobodyListens(t *testing.T) {
 	cancel()
 	if _, err := s.Accept(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Accept = %v", err)
+	}
+}
+
+// TestOtherType rejects a client whose queue pair is of another type at once.
+func TestOtherType(t *testing.T) {
+	a, b := engine(t, "127.0.62.30"), engine(t, "127.0.62.31")
+	s, err := rping.Listen(t.Context(), b, netip.AddrPort{}, rping.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	pd, err := a.AllocatePD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pd.Close()
+	cq, err := a.CreateCQ(verbs.CQConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cq.Close()
+	qp, err := pd.CreateQP(verbs.QPConfig{Type: verbs.QPTypeUC, SendCQ: cq, RecvCQ: cq})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer qp.Close()
+	ctx := limit(t)
+	dialled := make(chan error, 1)
+	go func() {
+		_, err := a.Dial(ctx, qp, s.Addr(), verbs.ConnectOptions{})
+		dialled <- err
+	}()
+	_, err = s.Accept(ctx)
+	if e, ok := errors.AsType[*rping.AcceptError](err); !ok || e.Remote.Addr() != netip.MustParseAddr("127.0.62.30") ||
+		!strings.Contains(err.Error(), "of type RC, and the peer's of type UC") {
+		t.Errorf("Accept = %v, want an AcceptError", err)
+	}
+	err = <-dialled
+	if _, ok := errors.AsType[*verbs.RejectedError](err); !ok {
+		t.Errorf("Dial = %v, want a RejectedError", err)
 	}
 }

@@ -84,6 +84,7 @@ type rig struct {
 	source   region // of the client
 	data     region // sink of the client; what the server reads and writes
 	conn     *verbs.Connection
+	pulse    pulse
 
 	wcs     [1]verbs.WorkCompletion
 	message *Buffer // that has arrived, until it is taken
@@ -251,9 +252,14 @@ func (r *rig) next(ctx context.Context) (verbs.WCOp, error) {
 		}
 		return 0, err
 	}
+	r.pulse.seen.Add(1)
 	wc := &r.wcs[0]
 	if err := wc.Err(); err != nil {
 		return 0, r.ended(ctx, wc, err)
+	}
+	if wc.ID == aliveID {
+		r.pulse.sent.Store(false)
+		return verbs.WCSend, nil // nothing waits for that
 	}
 	switch wc.Op {
 	case verbs.WCSend:
@@ -305,6 +311,7 @@ func (r *rig) ended(ctx context.Context, wc *verbs.WorkCompletion, err error) er
 
 // close frees everything, the queue pair first.
 func (r *rig) close() error {
+	r.rest()
 	var errs []error
 	add := func(c io.Closer) { errs = append(errs, c.Close()) }
 	if r.conn != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/bench/rping"
+	"github.com/rdmakit/rdmakit/internal/testkit/connectors"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
@@ -19,7 +20,7 @@ import (
 // engine opens the engine of a loopback address.
 func engine(t *testing.T, addr string) *verbs.Device {
 	t.Helper()
-	d, err := verbs.Open(t.Context(), roce.Prefix+addr, roce.Provider{})
+	d, err := verbs.Open(t.Context(), roce.Prefix+addr, connectors.Checked{Provider: roce.Provider{}, T: t})
 	if err != nil {
 		t.Fatal(err)
 	}

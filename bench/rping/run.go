@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/bench"
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
@@ -229,7 +230,11 @@ func (r *run) loop(ctx context.Context) {
 			return
 		}
 		due = due.Add(r.cfg.Interval)
-		if wait := r.pause(&due, s.Err); wait > 0 && (r.cfg.Count == 0 || n+1 < r.cfg.Count) && !sleep(ctx, wait) {
+		wait := r.pause(&due, s.Err)
+		if last := r.cfg.Count > 0 && n+1 >= r.cfg.Count; wait <= 0 || last {
+			continue
+		}
+		if clock.Sleep(ctx, clock.System, wait) != nil {
 			return
 		}
 	}
@@ -310,16 +315,4 @@ func (r *run) pause(due *time.Time, err error) time.Duration {
 		*due = now
 	}
 	return due.Sub(now)
-}
-
-// sleep waits for d, or returns false when ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -69,9 +69,11 @@ func (s *Server) Accept(ctx context.Context) (*Session, error) {
 	}
 	r.observe(Event{Step: StepAccept})
 	if r.conn, err = request.Accept(ctx, r.qp, r.connectOptions()); err != nil {
-		_ = r.close() // the other error is more useful
+		_ = request.Reject(nil) // unless it is answered already
+		_ = r.close()           // the other error is more useful
 		return nil, &AcceptError{request.Remote(), err}
 	}
+	r.beat(s.device)
 	r.observe(Event{Step: StepConnected})
 	return &Session{rig: r}, nil
 }

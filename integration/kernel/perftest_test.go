@@ -360,23 +360,14 @@ func TestPerftestDuration(t *testing.T) {
 // finish against ours, with retransmissions.
 func TestPerftestLoss(t *testing.T) {
 	r := newPerftestRig(t)
-	output(t, r.g, "modprobe sch_netem && modprobe ifb numifbs=1 && ip link set ifb0 up && ip link set ifb0 "+
-		"txqueuelen 20000 && tc qdisc add dev eth0 ingress && tc filter add dev eth0 parent ffff: matchall action "+
-		"mirred egress redirect dev ifb0")
-	t.Cleanup(func() {
-		if _, err := r.g.Output(context.Background(), "tc qdisc del dev eth0 ingress; tc qdisc del dev eth0 root; "+
-			"modprobe -r ifb; tc qdisc show dev eth0 | grep -q netem && exit 1; exit 0"); err != nil {
-			t.Errorf("restore the guest's link: %v", err)
-		}
-	})
+	loseFrames(t, r.g, "loss 0%")
 	f := families()[0]
 	gid := r.gidIndex(t, f.gid)
 	for _, impairment := range []struct{ name, netem string }{
 		{"loss", "loss 1%"},
 		{"reorder", "delay 2ms reorder 25% 50% limit 20000"},
 	} {
-		output(t, r.g, fmt.Sprintf("for d in eth0 ifb0; do tc qdisc replace dev $d root netem %s || exit 1; done",
-			impairment.netem))
+		impair(t, r.g, impairment.netem)
 		repaired := uint64(0)
 		for _, c := range []cell{
 			{bench.WriteBW, false, 1, 65536},

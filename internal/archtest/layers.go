@@ -37,7 +37,7 @@ func wings() []wing {
 		},
 		{
 			"internal/testkit",
-			[]string{"internal/edge", "internal/record", "wire"},
+			[]string{"internal/edge", "internal/record", "verbs/provider", "wire"},
 			"test code shared by many packages must depend on few of them",
 		},
 		{

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/rdmakit/rdmakit/inventory"
@@ -34,7 +35,9 @@ type ConnectorRequest struct {
 // and those that were skipped; it is "" if Name is given.
 func OpenConnector(ctx context.Context, want ConnectorRequest) (device *verbs.Device, why string, err error) {
 	if want.Name != "" {
-		device, _, err = OpenVerbs(ctx, want.Name)
+		o := newOpener()
+		o.connector = true // iWARP devices, too
+		device, _, err = o.open(ctx, want.Name)
 		if err == nil && !connects(device) {
 			err = Exitf(ExitNotFound, "open device %s: %s: %w", want.Name, noConnector, verbs.ErrNotSupported)
 			err = errors.Join(WithHints(err, engineHint), device.Close())
@@ -80,8 +83,11 @@ func (e *RouteError) Error() string { return fmt.Sprintf("find the route to %v: 
 // Unwrap returns the cause.
 func (e *RouteError) Unwrap() error { return e.Err }
 
-// Hints says what shows the routes.
+// Hints says what shows the routes, or that a link-local address doesn't say where it is.
 func (e *RouteError) Hints() []string {
+	if hints := ZoneHints(e.To.WithZone("").String()); hints != nil {
+		return hints
+	}
 	return []string{fmt.Sprintf("ip route get %v shows the route of this machine", e.To)}
 }
 
@@ -142,10 +148,15 @@ func (o *opener) loopback(ctx context.Context, peer netip.Addr) *verbs.Device {
 }
 
 // deviceAt returns the device of the kernel with an address: in the GID table of a port, or on the
-// port's network device; "" if there is none.
+// port's network device; "" if there is none. The zone of an address is a network device.
 func deviceAt(node *inventory.Snapshot, addr netip.Addr) string {
+	zone := addr.Zone()
+	addr = addr.WithZone("")
 	for i := range node.Devices {
 		for k := range node.Devices[i].Ports {
+			if netdev := node.Devices[i].Ports[k].Netdev; zone != "" && netdev != zone {
+				continue
+			}
 			if slices.ContainsFunc(node.Devices[i].Ports[k].GIDs,
 				func(e inventory.GIDEntry) bool { return e.GID.Addr() == addr }) {
 				return node.Devices[i].Name
@@ -154,10 +165,34 @@ func deviceAt(node *inventory.Snapshot, addr netip.Addr) string {
 	}
 	for i := range node.Netdevs {
 		dev := &node.Netdevs[i]
-		if dev.RDMADevice != "" && slices.ContainsFunc(dev.Addresses,
-			func(p netip.Prefix) bool { return p.Addr() == addr }) {
+		if dev.RDMADevice != "" && (zone == "" || zone == dev.Name) && slices.ContainsFunc(dev.Addresses,
+			func(p netip.Prefix) bool { return p.Addr().WithZone("") == addr }) {
 			return dev.RDMADevice
 		}
 	}
 	return ""
+}
+
+// ZoneHints explains that a link-local IPv6 address without a network device can't be reached; nil
+// if host is none.
+func ZoneHints(host string) []string {
+	addr, err := netip.ParseAddr(host)
+	if err != nil || !addr.Is6() || !addr.IsLinkLocalUnicast() || addr.Zone() != "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("a link-local address needs the network device of this machine that leads there: "+
+		"%v%%NETDEV", addr), "ip -6 route show table all lists the network devices with fe80::/64"}
+}
+
+// PeerError says why a word can't be the name or address of a peer: it is an address with a port,
+// or a device.
+func PeerError(peer string) error {
+	if _, err := netip.ParseAddrPort(peer); err == nil {
+		return WithHints(fmt.Errorf("%q has a port", peer), "--port PORT gives the port")
+	}
+	if strings.Contains(peer, "@") {
+		return WithHints(fmt.Errorf("%q is a device", peer), "-d DEVICE is the device of this end; then comes the "+
+			"name or address of the other end")
+	}
+	return nil
 }

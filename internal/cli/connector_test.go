@@ -35,12 +35,51 @@ func TestDeviceAt(t *testing.T) {
 			t.Errorf("deviceAt(%s) with IPoIB = %q, want %q", addr, got, want)
 		}
 	}
+	twins := &inventory.Snapshot{Netdevs: []inventory.Netdev{
+		{Name: "eth0", RDMADevice: "rxe0", Addresses: []netip.Prefix{netip.MustParsePrefix("fe80::1/64")}},
+		{Name: "eth1", RDMADevice: "rxe1", Addresses: []netip.Prefix{netip.MustParsePrefix("fe80::1/64")}},
+	}}
+	for addr, want := range map[string]string{"fe80::1%eth0": "rxe0", "fe80::1%eth1": "rxe1", "fe80::1%eth2": ""} {
+		if got := deviceAt(twins, netip.MustParseAddr(addr)); got != want {
+			t.Errorf("deviceAt(%s) = %q, want %q", addr, got, want)
+		}
+	}
+}
+
+func TestPeerError(t *testing.T) {
+	for peer, want := range map[string]string{
+		"192.0.2.1": "", "fe80::1": "", "gpu-00": "", "192.0.2.1:7174": "has a port",
+		"[fe80::1%eth0]:7174": "has a port", "roce@eth0": "is a device",
+	} {
+		if err := PeerError(peer); want == "" && err != nil || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want) || len(Hints(err)) != 1) {
+			t.Errorf("PeerError(%q) = %v with %q, want %q", peer, err, Hints(err), want)
+		}
+	}
+}
+
+func TestZoneHints(t *testing.T) {
+	for host, want := range map[string]int{
+		"fe80::1": 2, "fe80::1%eth0": 0, "2001:db8::1": 0, "169.254.0.1": 0, "x": 0,
+	} {
+		if got := ZoneHints(host); len(got) != want || want > 0 && !strings.Contains(got[0], host+"%NETDEV") {
+			t.Errorf("ZoneHints(%q) = %q, want %d hints", host, got, want)
+		}
+	}
 }
 
 // connectorDevice is a device with or without a connection manager.
 type connectorDevice struct {
 	fakeDevice
 	connects bool
+	closed   *int // how many devices were closed
+}
+
+func (d connectorDevice) Close() error {
+	if d.closed != nil {
+		*d.closed++
+	}
+	return d.fakeDevice.Close()
 }
 
 func (d connectorDevice) Capabilities() provider.Capabilities {
@@ -53,6 +92,12 @@ func (d connectorDevice) Capabilities() provider.Capabilities {
 type connectorProvider struct {
 	fakeProvider
 	connects bool
+	closed   *int
+}
+
+// connectorOf returns the provider of one device.
+func connectorOf(name string, connects bool) connectorProvider {
+	return connectorProvider{fakeProvider: fakeProvider{names: []string{name}}, connects: connects}
 }
 
 func (p connectorProvider) Open(ctx context.Context, name string) (provider.Device, error) {
@@ -61,12 +106,12 @@ func (p connectorProvider) Open(ctx context.Context, name string) (provider.Devi
 		return nil, err
 	}
 	f, _ := d.(fakeDevice)
-	return connectorDevice{f, p.connects}, nil
+	return connectorDevice{f, p.connects, p.closed}, nil
 }
 
 // TestOpenAt prefers the kernel's device with an address, if it can connect, to the engine there.
 func TestOpenAt(t *testing.T) {
-	engine := connectorProvider{fakeProvider{names: []string{"roce@192.0.2.1"}}, true}
+	engine := connectorOf("roce@192.0.2.1", true)
 	for _, tt := range []struct {
 		name   string
 		kernel connectorProvider
@@ -75,17 +120,20 @@ func TestOpenAt(t *testing.T) {
 		want   string
 		why    string
 	}{
-		{"kernel", connectorProvider{fakeProvider{names: []string{"rxe0"}}, true}, true, "192.0.2.1", "rxe0", ""},
+		{"kernel", connectorOf("rxe0", true), true, "192.0.2.1", "rxe0", ""},
 		{
 			"no connector",
-			connectorProvider{fakeProvider{names: []string{"rxe0"}}, false},
+			connectorProvider{fakeProvider: fakeProvider{names: []string{"rxe0"}}, connects: false},
 			true, "192.0.2.1",
 			"roce@192.0.2.1", "; skipped rxe0 (" + noConnector + ")",
 		},
 		{
-			"denied", connectorProvider{fakeProvider{
+			"denied",
+			connectorProvider{fakeProvider: fakeProvider{
 				names: []string{"rxe0"}, deny: map[string]error{"rxe0": fs.ErrPermission},
-			}, true}, true, "192.0.2.1", "roce@192.0.2.1", "; skipped rxe0 (open device rxe0: permission denied)",
+			}, connects: true},
+			true, "192.0.2.1", "roce@192.0.2.1",
+			"; skipped rxe0 (open device rxe0: permission denied)",
 		},
 		{
 			"static",
@@ -93,8 +141,10 @@ func TestOpenAt(t *testing.T) {
 			false, "192.0.2.1", "roce@192.0.2.1",
 			"; skipped rxe0 (rdmactl-static has no libibverbs)",
 		},
-		{"other address", connectorProvider{fakeProvider{names: []string{"rxe0"}}, true}, true, "192.0.2.9", "", ""},
+		{"other address", connectorOf("rxe0", true), true, "192.0.2.9", "", ""},
 	} {
+		closed := 0
+		tt.kernel.closed = &closed
 		o := &opener{
 			loads: tt.loads, node: scanTree(t, "51_rxe_siw"), connector: true, kernel: []provider.Provider{tt.kernel},
 			engines: []provider.Provider{engine},
@@ -109,6 +159,9 @@ func TestOpenAt(t *testing.T) {
 		if err != nil || d.Name() != tt.want || !strings.HasSuffix(skipped.String(), tt.why) {
 			t.Errorf("%s: %v, %q, %v, want %s, %q", tt.name, d, skipped, err, tt.want, tt.why)
 		}
+		if want := tt.name == "no connector"; closed > 0 != want {
+			t.Errorf("%s: %d devices of the kernel were closed, want one: %t", tt.name, closed, want)
+		}
 	}
 }
 
@@ -117,8 +170,8 @@ func TestFirstConnector(t *testing.T) {
 	for _, connects := range []bool{true, false} {
 		o := &opener{
 			loads: true, node: scanTree(t, "51_rxe_siw"), connector: true,
-			kernel:  []provider.Provider{connectorProvider{fakeProvider{names: []string{"siw0"}}, connects}},
-			engines: []provider.Provider{connectorProvider{fakeProvider{names: []string{"roce@eth0"}}, true}},
+			kernel:  []provider.Provider{connectorOf("siw0", connects)},
+			engines: []provider.Provider{connectorOf("roce@eth0", true)},
 		}
 		d, why, err := o.first(t.Context())
 		want := map[bool]string{true: "siw0", false: "roce@eth0"}[connects]
@@ -153,6 +206,12 @@ func TestOpenConnector(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer near.Close()
+	if d := newOpener().loopback(t.Context(), parse("127.0.0.1")); d != nil {
+		if d.Name() == "roce@127.0.0.1" {
+			t.Error("loopback opens the peer's address")
+		}
+		_ = d.Close()
+	}
 	other := newOpener().loopback(t.Context(), parse("127.0.62.102"))
 	if other == nil || other.Name() == near.Name() {
 		t.Fatalf("loopback = %v", other)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -30,7 +31,11 @@ const staticHint = "use rdmactl, the build that loads libibverbs (Linux with gli
 // kernel, in the order of libibverbs, that can be opened and has an active port, as perftest takes
 // the first one, and otherwise the first engine; why names the device and those that were skipped.
 func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why string, err error) {
-	o := newOpener()
+	return newOpener().open(ctx, name)
+}
+
+// open opens a device by its name, or the first one.
+func (o *opener) open(ctx context.Context, name string) (device *verbs.Device, why string, err error) {
 	if strings.Contains(name, "@") {
 		device, err = verbs.Open(ctx, name, o.engines...)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -76,7 +81,7 @@ type opener struct {
 	loads           bool // this build loads C libraries
 	node            *inventory.Snapshot
 	kernel, engines []provider.Provider
-	connector       bool // only devices that connect by themselves: see OpenConnector
+	connector       bool // for rdma_cm: iWARP devices, too, and only devices that connect by themselves
 }
 
 // named opens a device of the kernel.
@@ -87,12 +92,15 @@ func (o *opener) named(ctx context.Context, name string) (*verbs.Device, error) 
 		hints := []string{o.devicesHint(ctx), engineHint}
 		if of, _, findErr := o.node.Find(name); findErr == nil {
 			hints = append([]string{"the RDMA device of " + name + " is " + of.Name}, hints...)
+		} else if _, addrErr := netip.ParseAddr(name); addrErr == nil || o.node.Netdev(name) != nil {
+			hints = append([]string{"RoCE v2 in user space there is roce@" + name}, hints...)
 		}
 		return nil, WithHints(err, hints...)
 	}
-	if why := refusal(d); why != "" {
+	if why := refusal(d); why != "" && !o.connector {
 		err := Exitf(ExitNotFound, "open device %s: %s: %w", name, why, verbs.ErrNotSupported)
-		return nil, WithHints(err, "ib_write_bw -R, of perftest, connects with rdma_cm", engineHint)
+		return nil, WithHints(err, "rdmactl ping, rping and cmtime connect by rdma_cm; ib_write_bw -R, of perftest, "+
+			"measures over iWARP", engineHint)
 	}
 	if !o.loads {
 		const text = "open device %s: this build has no libibverbs, which devices of the kernel need: %w"
@@ -108,7 +116,8 @@ func (o *opener) named(ctx context.Context, name string) (*verbs.Device, error) 
 // refusal returns why a device can't be used before it is opened, "" if it can.
 func refusal(d *inventory.Device) string {
 	if slices.ContainsFunc(d.Ports, func(p inventory.Port) bool { return p.Transport == inventory.TransportIWARP }) {
-		return "it is an iWARP device, whose queue pairs connect only by rdma_cm, which this command doesn't do yet"
+		return "it is an iWARP device, whose queue pairs connect only by rdma_cm, which this command doesn't do " +
+			"with it yet"
 	}
 	return ""
 }

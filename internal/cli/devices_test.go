@@ -182,7 +182,8 @@ func TestOpenNamed(t *testing.T) {
 		kernel:  []provider.Provider{fakeProvider{names: []string{"rxe0"}}},
 		engines: []provider.Provider{fakeProvider{names: []string{"roce@eth0"}}},
 	}
-	denied, static := o, o
+	denied, static, byCM := o, o, o
+	byCM.connector, byCM.kernel = true, []provider.Provider{fakeProvider{names: []string{"rxe0", "siw0"}}}
 	denied.kernel = []provider.Provider{fakeProvider{deny: map[string]error{"rxe0": errDenied}}}
 	static.loads = false
 	for _, tt := range []struct {
@@ -194,7 +195,8 @@ func TestOpenNamed(t *testing.T) {
 		{o, "rxe0", "", "", ExitOK},
 		{o, "mlx5_0", "open device mlx5_0: no such RDMA device", "devices here: rxe0, siw0, roce@eth0", ExitNotFound},
 		{o, "eth0", "open device eth0: no such RDMA device", "the RDMA device of eth0 is rxe0", ExitNotFound},
-		{o, "siw0", "open device siw0: it is an iWARP device", "ib_write_bw -R", ExitNotFound},
+		{o, "siw0", "open device siw0: it is an iWARP device", "rdmactl ping, rping and cmtime", ExitNotFound},
+		{byCM, "siw0", "", "", ExitOK},
 		{static, "rxe0", "open device rxe0: this build has no libibverbs", "instead of rdmactl-static", ExitNotFound},
 		{denied, "rxe0", "permission denied", "join group rdma", ExitPermission},
 	} {

@@ -13,8 +13,8 @@ import (
 // queue pairs to RTS itself, by the protocol of its transport. iWARP devices have no other way;
 // InfiniBand and RoCE devices use the communication manager (C twin: librdmacm).
 type Connector interface {
-	// Listen waits for connections to an address of the device; port 0 chooses one (C twins:
-	// rdma_bind_addr, rdma_listen).
+	// Listen waits for connections to an address of the device, the zero Addr being any; port 0
+	// chooses one (C twins: rdma_bind_addr, rdma_listen).
 	Listen(ctx context.Context, addr netip.AddrPort, options ListenOptions) (Listener, error)
 	// Dial connects qp to the listener at addr: when it returns, the queue pair is in RTS (C twins:
 	// rdma_resolve_addr, rdma_resolve_route, rdma_connect). If the peer rejects the connection, the
@@ -107,9 +107,11 @@ type ConnectionRequest interface {
 	// DestReadAtomic, and the reverse.
 	Options() ConnectOptions
 	// Accept connects qp, in RESET or INIT as for Dial, to the peer. When it returns, the queue
-	// pair is in RTS (C twin: rdma_accept).
+	// pair is in RTS (C twin: rdma_accept). After an error the program calls Reject: the request
+	// may be unanswered, for example because the peer has a queue pair of another type.
 	Accept(ctx context.Context, qp QueuePair, options ConnectOptions) (Connection, error)
-	// Reject refuses the connection (C twin: rdma_reject).
+	// Reject refuses the connection, and frees the request (C twin: rdma_reject). For a request
+	// that is answered already it returns an error and does nothing.
 	Reject(privateData []byte) error
 }
 

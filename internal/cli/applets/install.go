@@ -52,6 +52,7 @@ func commandFor(name string) string {
 		"iblinkinfo":    "fabric links",
 		"ibnetdiscover": "fabric topology",
 		"ibnodes":       "fabric topology",
+		"cmtime":        "ping",
 		"ibping":        "fabric ping",
 		"ibqueryerrors": "fabric errors",
 		"ibroute":       "fabric topology --routes",

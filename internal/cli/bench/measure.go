@@ -213,7 +213,9 @@ func connectHints(err error, host string) []string {
 	}
 	switch {
 	case errors.As(err, &lookup):
-		return []string{"HOST is the name or address of the machine that runs the server"}
+		return append(cli.Hints(cli.PeerError(host)), "HOST is the name or address of the machine that runs the server")
+	case host != "" && errors.Is(err, syscall.EINVAL):
+		return cli.ZoneHints(host)
 	case host != "" && cli.ExitCode(err) == cli.ExitUnreachable:
 		return []string{"start the server first, with the same -p at both ends, and without -R; a server accepts " +
 			"one client"}

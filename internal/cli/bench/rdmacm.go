@@ -10,6 +10,8 @@ import (
 func addRDMACM(f *pflag.FlagSet, b *benchFlags) {
 	f.BoolVarP(&b.rdmaCM, "rdma-cm", "R", false, "connect the queue pairs by rdma_cm (RC, or UD for SEND), and "+
 		"exchange over it; both ends need it")
+	f.Uint8VarP(&b.tos, "tos", "T", 0, "traffic `CLASS` of the packets of -R's queue pairs, 0 to 255: DSCP times 4, "+
+		"and ECN; the client's counts")
 	f.BoolVarP(&b.commCM, "comm-rdma-cm", "z", false, "exchange over a connection of rdma_cm, not over TCP; both ends "+
 		"need it")
 }

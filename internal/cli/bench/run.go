@@ -39,6 +39,7 @@ type benchFlags struct {
 	duration cli.SecondsValue
 	margin   cli.SecondsValue
 	rdmaCM   bool
+	tos      uint8
 	commCM   bool
 }
 
@@ -294,7 +295,7 @@ func (b *benchFlags) resolve(cmd *cobra.Command, values config.Values, args []st
 	case flags.Changed("use-rocm"):
 		c.GPU = &bench.GPU{Kind: bench.GPUROCm, Index: b.rocm}
 	}
-	c.RDMACM = b.meeting()
+	c.RDMACM, c.TrafficClass = b.meeting(), b.tos
 	steer(&c, values)
 	if cmd.Flags().Changed("margin") && b.margin == 0 {
 		c.Margin = -1

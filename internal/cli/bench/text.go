@@ -20,6 +20,9 @@ func benchBlocks(r *bench.Result) []output.Block {
 		r.Test, r.Role, r.Device, remote, r.MTU, english.Count(r.QueuePairs, "queue pair"))
 	if r.RDMACM != "" {
 		head += ", rdma_cm (" + r.RDMACM + ")"
+		if r.TrafficClass != 0 {
+			head += fmt.Sprintf(", traffic class %d", r.TrafficClass)
+		}
 	}
 	switch { // only a duration has it, which has one size
 	case len(r.Bandwidth) == 1:

@@ -129,7 +129,8 @@ func (c *connectFlags) addTo(cmd *cobra.Command) {
 	f.IntVarP(&c.gidIndex, "gid-index", "x", 0,
 		"use only this `INDEX` of the GID table (default: the best that both ends have)")
 	cli.AddSetting(cmd, f, "mtu", "m")
-	f.Lookup("mtu").Usage = "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default the smaller one of the ports)"
+	f.Lookup("mtu").Usage = "largest path `MTU`: 256, 512, 1024, 2048 or 4096 (default the smaller one of the " +
+		"ports); rdma_cm (--cm) doesn't know this limit"
 	cli.AddSetting(cmd, f, "qp-timeout", "u")
 	f.Lookup("qp-timeout").Usage = "acknowledgement timeout `CODE`: 4.096 us times 2^code, up to 31; 0 for no limit"
 	f.IntVarP(&c.config.Pings, "pings", "n", 1000, "`NUMBER` of messages of 64 bytes; a listener uses the client's")
@@ -174,6 +175,9 @@ func (c *connectFlags) checkArgs(cmd *cobra.Command, args []string) error {
 			"the other end runs rdmactl connect PEER; -d selects this end's device"))
 	case c.all && cmd.Flags().Changed("ib-port"):
 		return cli.UsageError(cmd, errors.New("--all and --ib-port can't be combined: --all tries the compute ports"))
+	case len(args) > 0 && cli.ZoneHints(args[0]) != nil:
+		return cli.UsageError(cmd, cli.WithHints(fmt.Errorf("PEER %s has no network device", args[0]),
+			cli.ZoneHints(args[0])...))
 	case slices.Contains(args, ""):
 		return cli.UsageError(cmd, errors.New("an argument is empty"))
 	case cmd.Flags().Changed("save") && c.save == "":
@@ -393,15 +397,19 @@ func (c *connectFlags) verdict(r *connect.Report) error {
 	return &cli.ExitError{Code: code, Err: errors.New(err.Error())}
 }
 
-// absent reports whether the only attempt has failed because what the user named at this end
-// doesn't exist, or can't be opened: the device, its port, or the index of its GID.
+// absent reports whether all attempts have failed because what the user named at this end doesn't
+// exist, or can't be opened: the device, its port, or the index of its GID.
 func (c *connectFlags) absent(r *connect.Report) bool {
-	if len(r.Attempts) != 1 || r.Attempts[0].Failure == nil {
-		return false
+	for i := range r.Attempts {
+		f := r.Attempts[i].Failure
+		if f == nil || !c.bothHere && errors.Unwrap(f) == nil {
+			return false
+		}
+		if f.Code != connect.CodeOpen && (f.Code != connect.CodeNoGID || !c.gidGiven) {
+			return false
+		}
 	}
-	f := r.Attempts[0].Failure
-	here := c.bothHere || errors.Unwrap(f) != nil
-	return here && (f.Code == connect.CodeOpen || f.Code == connect.CodeNoGID && c.gidGiven)
+	return len(r.Attempts) > 0
 }
 
 // checkSave checks before the run whether the file of --save can be written.

@@ -48,7 +48,7 @@ func readNode(ctx context.Context, app *cli.App, gid *int) (*node, error) {
 		n.snap, _ = inventory.Scan(ctx, local.Sources)
 	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, fmt.Errorf("scan this machine: %w", context.Cause(ctx))
 	}
 	plan, err := launch.Derive(n.snap, launch.Options{})
 	if err != nil {
@@ -187,6 +187,9 @@ func (n *node) port(device string, number int) connect.Port {
 	}
 	if p.Software {
 		p.Name = device
+		if p.GIDIndex == nil {
+			p.GIDIndex = new(int) // its only GID, which may be link-local
+		}
 		if addr, err := roce.Address(device); err == nil { // otherwise it can't be opened
 			p.Device = roce.Prefix + addr.String()
 		}

@@ -164,7 +164,11 @@ func TestEngineNames(t *testing.T) {
 		names = append(names, "roce@::ffff:"+addr.String())
 	}
 	for _, name := range names {
-		if p := n.port(name, 1); p.Device != names[1] || p.Name != name {
+		p := n.port(name, 1)
+		if p.GIDIndex == nil || *p.GIDIndex != 0 {
+			t.Errorf("port(%q) has GID index %v, want 0: the only GID may be link-local", name, p.GIDIndex)
+		}
+		if p.Device != names[1] || p.Name != name {
 			t.Errorf("port of %s: device %q, name %q, want %q", name, p.Device, p.Name, names[1])
 		}
 	}
@@ -256,9 +260,49 @@ func TestVerdict(t *testing.T) {
 		{"no GID at an index", connect.CodeNoGID, connectFlags{bothHere: true, gidGiven: true}, cli.ExitNotFound},
 		{"port down", connect.CodePortDown, connectFlags{bothHere: true}, cli.ExitFault},
 	} {
-		r := connect.Report{Attempts: []connect.Attempt{{Failure: &connect.Failure{Code: tt.code}}}}
+		one := connect.Attempt{Failure: &connect.Failure{Code: tt.code}}
+		r := connect.Report{Attempts: []connect.Attempt{one}}
 		if got := cli.ExitCode(tt.flags.verdict(&r)); got != tt.want {
 			t.Errorf("%s: exit code %d, want %d", tt.name, got, tt.want)
+		}
+		r.Attempts = append(r.Attempts, one) // of another port
+		if got := cli.ExitCode(tt.flags.verdict(&r)); got != tt.want {
+			t.Errorf("%s, two ports: exit code %d, want %d", tt.name, got, tt.want)
+		}
+		r.Attempts[1].Failure = nil
+		if got := cli.ExitCode(tt.flags.verdict(&r)); got != cli.ExitFault && !tt.flags.denied {
+			t.Errorf("%s of one of two ports: exit code %d, want 1", tt.name, got)
+		}
+	}
+}
+
+// TestHeadline names the end that has failed if the other one is not known, and both otherwise.
+func TestHeadline(t *testing.T) {
+	a, b := connect.PortEnd{Host: "node1", Port: "mlx5_0:1"}, connect.PortEnd{Host: "node2", Port: "mlx5_1:1"}
+	failure := func(end string) *connect.Failure { return &connect.Failure{Stage: connect.StageOpen, End: end} }
+	for _, tt := range []struct {
+		attempt    connect.Attempt
+		want, peer string
+	}{
+		{connect.Attempt{Local: a, Remote: b}, "node1 mlx5_0:1 and node2 mlx5_1:1", "node2 mlx5_1:1"},
+		{
+			connect.Attempt{Local: a, Remote: b, Failure: failure("node2 mlx5_1:1")},
+			"node1 mlx5_0:1 and node2 mlx5_1:1", "node2 mlx5_1:1",
+		},
+		{connect.Attempt{Local: a, Failure: failure("node2 mlx5_1:1")}, "node2 mlx5_1:1", "node2 mlx5_1:1"},
+		{connect.Attempt{Local: a, Failure: failure("node1 mlx5_0:1")}, "node1 mlx5_0:1", ""},
+		{connect.Attempt{Failure: failure("node1")}, "this end", ""},
+	} {
+		if got := betweenEnds(&tt.attempt); got != tt.want {
+			t.Errorf("headline %q, want %q", got, tt.want)
+		}
+		if tt.attempt.Local.Port == "" {
+			continue
+		}
+		r := connect.Report{Attempts: []connect.Attempt{tt.attempt}}
+		table := summary(&r)
+		if got := table.Rows[0][2].Text; got != tt.peer {
+			t.Errorf("peer of %s in the table %q, want %q", tt.want, got, tt.peer)
 		}
 	}
 }

@@ -56,7 +56,7 @@ Exit codes:
     0   all pings came back with correct data
     1   pings were lost, or their data differs; or listening or connecting failed
     2   wrong use: command, flag or argument
-    3   no such device, or one that can't connect by address
+    3   no such device, or one that is in use or can't connect by address
     4   permission denied
     5   the peer can't be reached: nobody listens there, no route, or the name is unknown
     6   the peer doesn't answer, or the time limit expired (--timeout)`,
@@ -107,6 +107,8 @@ func (p *pingFlags) checkArgs(cmd *cobra.Command, args []string) error {
 		return cli.UsageError(cmd, fmt.Errorf("unexpected argument %q", args[1]))
 	case len(args) == 1 && args[0] == "":
 		return cli.UsageError(cmd, errors.New("PEER is empty"))
+	case len(args) == 1 && cli.PeerError(args[0]) != nil:
+		return cli.UsageError(cmd, fmt.Errorf("PEER %w", cli.PeerError(args[0])))
 	case p.port < 1 || p.port > 65535:
 		return cli.UsageError(cmd, fmt.Errorf("--port %d is not 1 to 65535", p.port))
 	case p.config.Count < 0 || cmd.Flags().Changed("count") && p.config.Count == 0:
@@ -163,7 +165,11 @@ func runPing(app *cli.App, cmd *cobra.Command, flags pingFlags, args []string) e
 	}
 	device, why, err := cli.OpenConnector(ctx, want)
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		err = fmt.Errorf("open a device: %w", context.Cause(ctx))
+		if device != nil {
+			err = errors.Join(err, device.Close())
+		}
+		return err
 	}
 	if err != nil {
 		return flags.failed(app, addr.String(), app.Config.Device, openFailure(err, app.Config.Device, addr))
@@ -251,7 +257,7 @@ func (p *pingFlags) finish(ctx context.Context, app *cli.App, r *rping.Result, e
 		return err
 	}
 	if ctx.Err() != nil && r.Connections == 0 {
-		return context.Cause(ctx)
+		return fmt.Errorf("connect to %s: %w", r.Remote, context.Cause(ctx))
 	}
 	out := app.Out.Print
 	if p.watch && app.Out.Structured() {
@@ -281,9 +287,9 @@ func pingExitCode(f *rping.Failure) int {
 		return cli.ExitUnreachable
 	case rping.CodeNoAnswer:
 		return cli.ExitTimeout
-	case rping.CodeNoConnector, rping.CodeNoDevice, rping.CodeFamily:
+	case rping.CodeNoConnector, rping.CodeNoDevice, rping.CodeFamily, rping.CodeDeviceInUse:
 		return cli.ExitNotFound
-	case rping.CodeOpen, rping.CodeDeviceInUse:
+	case rping.CodeOpen:
 		return cli.ExitCode(errors.Unwrap(f))
 	}
 	return cli.ExitFault

@@ -84,22 +84,34 @@ func summary(r *connect.Report) output.Table {
 				from = cli.Figure(w.Gbps)
 			}
 		}
-		row := cli.Cells(rail, a.Local.Port, endName(a.Remote), "", mtu, p50, p999, to, from)
+		peer := endName(a.Remote)
+		if f := a.Failure; peer == "" && f != nil && f.End != endName(a.Local) {
+			peer = f.End
+		}
+		row := cli.Cells(rail, a.Local.Port, peer, "", mtu, p50, p999, to, from)
 		row[3] = result
 		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
+// betweenEnds names the ends of an attempt. If the other one is not known, because one of them
+// failed before, it is the one that failed.
+func betweenEnds(a *connect.Attempt) string {
+	switch {
+	case a.Remote.Port != "":
+		return endName(a.Local) + " and " + endName(a.Remote)
+	case a.Local.Port == "":
+		return "this end"
+	case a.Failure != nil && a.Failure.End != "":
+		return a.Failure.End
+	}
+	return endName(a.Local)
+}
+
 // attemptBlocks shows one attempt.
 func attemptBlocks(a *connect.Attempt) []output.Block {
-	between := endName(a.Local)
-	if a.Remote.Port != "" {
-		between += " and " + endName(a.Remote)
-	}
-	if between == "" {
-		between = "this end"
-	}
+	between := betweenEnds(a)
 	line := []output.Cell{output.Plain(between + ": ").Flow(0)}
 	if a.Failure == nil {
 		line = append(line, output.Good("connected"))
@@ -206,8 +218,8 @@ func figures(ping *bench.LatencyPoint, writes []connect.WriteResult) output.Tabl
 // failureBlock shows a failure.
 func failureBlock(f *connect.Failure) output.Block {
 	found := ""
-	if end := strings.TrimSpace(f.End); end != "" { // the name of an end without a port ends with a blank
-		found = " (found by " + end + ")"
+	if f.End != "" {
+		found = " (found by " + f.End + ")"
 	}
 	what := output.Plain(": " + f.What() + found).Flow(cli.TextWidth).Hang(2)
 	lines := [][]output.Cell{{output.Bad(string(f.Stage)), what}}

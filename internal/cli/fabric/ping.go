@@ -14,6 +14,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -163,7 +164,7 @@ func ping(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, tar
 		if ctx.Err() != nil || r.Sent == f.count {
 			break
 		}
-		if !f.flood && !sleep(ctx, app.Config.Interval-time.Since(sent)) {
+		if !f.flood && clock.Sleep(ctx, clock.System, app.Config.Interval-time.Since(sent)) != nil {
 			break
 		}
 	}
@@ -299,16 +300,6 @@ func pingLine(app *cli.App, flood bool, cell output.Cell) error {
 }
 
 func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
-
-// sleep waits; false when the context ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(max(d, 0)):
-		return true
-	}
-}
 
 // finish computes the results from the recorded round trips.
 func (r *pingReport) finish() {

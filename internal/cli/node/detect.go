@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,8 @@ func newDetectCommand(app *cli.App) *cobra.Command {
 		Short: "List the RDMA ports of this node, or why there are none",
 		Long: `Show a row for each RDMA port: its transport, card, rate, addresses, role and nearest GPU. Below
 the ports detect lists the network devices that could carry RDMA from user space, and the obstacles
-that keep RDMA from working.
+that keep RDMA from working. On a machine without an RDMA card it names the command that tries RDMA in
+user space.
 
 Exit codes:
 
@@ -96,6 +98,11 @@ func (r DetectReport) Blocks() []output.Block {
 		out = append(out, r.candidateTable())
 	}
 	out = append(out, output.Line(output.Plain(r.fallback()).Flow(0)))
+	if r.withoutCard() {
+		out = append(out, output.Line(output.Plain("RDMA without a card, in user space: ").Flow(0),
+			output.Plain(output.Unbroken("rdmactl ping --listen -d roce@"+r.TCP)).Flow(0),
+			output.Plain(", and rdmactl ping with its address on another machine (docs/anywhere.md)").Flow(0)))
+	}
 	return append(out, unseenLine(r.Unseen)...)
 }
 
@@ -117,6 +124,17 @@ func (r DetectReport) fallback() string {
 		return "programs without RDMA use TCP, perhaps over " + r.TCP + ": no default route is known"
 	}
 	return "programs without RDMA use TCP over " + r.TCP + " (default route)"
+}
+
+// withoutCard reports whether the node has no RDMA device and no card that could get one, but a
+// network device for RoCE v2 in user space. If the addresses are known, it has one of them.
+func (r DetectReport) withoutCard() bool {
+	if len(r.Node.Devices) > 0 || len(r.Node.Cards) > 0 || r.TCP == "" {
+		return false
+	}
+	known := slices.ContainsFunc(r.Node.Netdevs, func(n inventory.Netdev) bool { return len(n.Addresses) > 0 })
+	dev := r.Node.Netdev(r.TCP)
+	return !known || dev != nil && len(dev.Addresses) > 0
 }
 
 // uncertain has a line for each reason why ports can't be told apart; the reason says what decides.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/compat/clib"
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
@@ -106,7 +107,7 @@ func (p *pingRun) ping(ctx context.Context) int {
 	start := time.Now()
 	var err error
 	for n := uint32(0); n < p.count && ctx.Err() == nil; n++ {
-		if n > 0 && !p.flood && !pause(ctx, time.Second) {
+		if n > 0 && !p.flood && clock.Sleep(ctx, clock.System, time.Second) != nil {
 			break
 		}
 		p.sent++
@@ -167,16 +168,4 @@ func (p *pingRun) report(elapsed time.Duration) {
 func milliseconds(d time.Duration) string {
 	us := d.Microseconds()
 	return fmt.Sprintf("%d.%03d", us/1000, us%1000)
-}
-
-// pause waits; false if the context ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

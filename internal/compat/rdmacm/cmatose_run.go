@@ -269,6 +269,7 @@ func (t *toss) accept(ctx context.Context, l *verbs.Listener) bool {
 		o.RNRRetry = verbs.RetryNone
 	}
 	if n.conn, err = request.Accept(ctx, n.qp, o); err != nil {
+		_ = request.Reject(nil) // unless it is answered already
 		if ctx.Err() == nil {
 			t.perror("cmatose: failure accepting", errnoOf(err, syscall.ECONNABORTED))
 			t.printf("cmatose: failing connection request\n")

@@ -1,5 +1,5 @@
 // Package rdmacm implements programs of rdmacm-utils, with the options, output and exit codes of
-// those of rdma-core 44: rping and ucmatose.
+// those of rdma-core 44: rping, ucmatose and cmtime.
 //
 //	program, _ := rdmacm.Find("rping")
 //	code := program.Run(ctx, rdmacm.Host{Args: []string{"-c", "-a", "192.0.2.1"}, Open: open, …})
@@ -68,7 +68,9 @@ type Program struct {
 type Option struct{ Flags, Help string }
 
 // Programs returns the programs in alphabetical order.
-func Programs() []Program { return []Program{rpingProgram(), cmatoseProgram()} }
+func Programs() []Program {
+	return []Program{cmtimeProgram(), rpingProgram(), cmatoseProgram()}
+}
 
 // Find returns the program of that name.
 func Find(name string) (Program, bool) {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/internal/compat/rdmacm"
+	"github.com/rdmakit/rdmakit/internal/testkit/connectors"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
@@ -65,7 +66,7 @@ func start(ctx context.Context, t *testing.T, engine, line string) *program {
 			if local.IsValid() && local != netip.MustParseAddr(engine) {
 				return nil, fmt.Errorf("open roce@%v: %w", local, os.ErrNotExist)
 			}
-			return verbs.Open(ctx, roce.Prefix+engine, roce.Provider{})
+			return verbs.Open(ctx, roce.Prefix+engine, connectors.Checked{Provider: roce.Provider{}, T: t})
 		}
 	}
 	finished := make(chan struct{})
@@ -338,6 +339,9 @@ func TestFailures(t *testing.T) {
 			"rping -c -S -5 -a 127.0.62.80", 255, "", "rdma_buf malloc failed\n", "",
 		},
 		{
+			"rping -c -S 5 -a 127.0.62.80", 22, "", "Invalid size 5 (valid range is 23 to 65536)\n", "",
+		},
+		{
 			"ucmatose -s 127.0.62.80 -p 7000", 8, "cmatose: starting client\ncmatose: connecting\n" +
 				"cmatose: event: RDMA_CM_EVENT_REJECTED, error: 8\ntest complete\nreturn status 8\n", "",
 			"hint: connect: dial 127.0.62.80:7000 from roce@127.0.62.79: nobody listens on port 7000",
@@ -346,6 +350,15 @@ func TestFailures(t *testing.T) {
 			"ucmatose -s 127.0.62.80 -P ib", 8, "cmatose: starting client\ncmatose: connecting\n" +
 				"cmatose: event: RDMA_CM_EVENT_REJECTED, error: 8\ntest complete\nreturn status 8\n", "",
 			"with the same -p and -P: the port space is IB",
+		},
+		{
+			"ucmatose -P ib -s 127.0.62.80", 8, "cmatose: starting client\ncmatose: connecting\n" +
+				"cmatose: event: RDMA_CM_EVENT_REJECTED, error: 8\ntest complete\nreturn status 8\n", "",
+			"hint: connect: dial 127.0.62.80:7471 from",
+		},
+		{
+			"ucmatose -s 127.0.62.80 -p nosuchservice", 248, "cmatose: starting client\ncmatose: getaddrinfo error: " +
+				"Servname not supported for ai_socktype\ntest complete\nreturn status -8\n", "", "",
 		},
 		{
 			"ucmatose -s nosuch.invalid", 254, "cmatose: starting client\ncmatose: getaddrinfo error: Name or " +

@@ -8,6 +8,7 @@ package clock
 
 import (
 	"container/heap"
+	"context"
 	"sync"
 	"time"
 )
@@ -36,6 +37,19 @@ type system struct{}
 func (system) Now() time.Time { return time.Now() }
 
 func (system) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
+
+// Sleep waits for d, or until ctx ends: then it returns the cause.
+func Sleep(ctx context.Context, c Clock, d time.Duration) error {
+	over := make(chan struct{})
+	timer := c.AfterFunc(d, func() { close(over) })
+	defer timer.Stop()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
 // Manual is a clock that moves only by [Manual.Advance]. The zero value shows the zero time. All
 // methods may be called concurrently.

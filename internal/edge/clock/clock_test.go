@@ -1,6 +1,8 @@
 package clock
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -81,5 +83,32 @@ func TestManualCalls(t *testing.T) {
 	}
 	if at[2] != time.Second || at[5] != 2*time.Second {
 		t.Errorf("the calls saw the times %v, want 1s and 2s", at)
+	}
+}
+
+func TestSleep(t *testing.T) {
+	var m Manual
+	slept := make(chan error, 1)
+	go func() { slept <- Sleep(t.Context(), &m, time.Hour) }()
+	for pending := 0; pending == 0; time.Sleep(time.Millisecond) {
+		m.mu.Lock()
+		pending = len(m.calls)
+		m.mu.Unlock()
+	}
+	m.Advance(time.Hour - 1)
+	select {
+	case err := <-slept:
+		t.Fatalf("Sleep returns too early: %v", err)
+	default:
+	}
+	m.Advance(1)
+	if err := <-slept; err != nil {
+		t.Errorf("Sleep = %v", err)
+	}
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	if err := Sleep(ctx, &m, time.Hour); !errors.Is(err, cause) || len(m.calls) != 0 {
+		t.Errorf("Sleep = %v with %d calls to come, want the cause and none", err, len(m.calls))
 	}
 }

@@ -35,6 +35,7 @@ const (
 	cmStepAttr
 	cmStepEstablish
 	cmStepMigrate
+	cmStepFD // the channel's descriptor is invalid
 )
 
 // cmNoEvent is the event of a step that leads to none.

@@ -25,13 +25,16 @@ type identifier struct {
 	uses    []*object     // the device and, once there is one, the queue pair
 }
 
-// newIdentifier makes an identifier; id is that of a connection request, or 0 to create one.
+// newIdentifier makes an identifier; id is that of a connection request, or 0 to create one. An
+// error has freed id, too.
 func (d *openDevice) newIdentifier(op string, ps provider.PortSpace, id uintptr) (*identifier, error) {
 	if err := d.use(op, &d.root); err != nil {
+		d.discard(id)
 		return nil, err
 	}
 	x := &identifier{d: d, ps: ps, freed: make(chan struct{}), uses: []*object{&d.root}}
 	if errno := x.create(id); errno != 0 {
+		d.discard(id)
 		d.release(&d.root)
 		return nil, d.failedCM(op, errno)
 	}
@@ -47,6 +50,14 @@ func (d *openDevice) newIdentifier(op string, ps provider.PortSpace, id uintptr)
 		return nil
 	}
 	return x, nil
+}
+
+// discard frees the identifier of a connection request that has not been moved, which rejects it; 0
+// is none.
+func (d *openDevice) discard(id uintptr) {
+	if id != 0 {
+		_, _ = d.cm.destroyID.CallErrno(id) // fails only for an identifier that the kernel doesn't know
+	}
 }
 
 // create creates the channel, and the identifier or moves it there. It returns an errno.

@@ -22,8 +22,8 @@ type listener struct {
 	once sync.Once
 }
 
-// Listen implements [provider.Connector]. With an unspecified address it listens on all devices, as
-// the communication manager does, and rejects what arrives at others.
+// Listen implements [provider.Connector]. With an unspecified address, or none, it listens on all
+// devices, as the communication manager does, and rejects what arrives at others.
 func (d *openDevice) Listen(
 	ctx context.Context, addr netip.AddrPort, options provider.ListenOptions,
 ) (provider.Listener, error) {
@@ -31,7 +31,7 @@ func (d *openDevice) Listen(
 	if err := d.noConnector(op); err != nil {
 		return nil, err
 	}
-	at, err := sockaddrOf(addr)
+	at, err := sockaddrOf(d.wildcard(addr))
 	if err == nil && options.Backlog < 0 {
 		err = fmt.Errorf("backlog %d", options.Backlog)
 	}
@@ -52,6 +52,18 @@ func (d *openDevice) Listen(
 	l := &listener{x: x, addr: x.local()}
 	l.what = fmt.Sprintf("a connection to %v", l.addr)
 	return l, nil
+}
+
+// wildcard replaces the zero Addr by the unspecified address: that of IPv6, which the kernel takes
+// for IPv4, too. On iWARP a listener is a socket of TCP of one family.
+func (d *openDevice) wildcard(addr netip.AddrPort) netip.AddrPort {
+	switch {
+	case addr.Addr().IsValid():
+		return addr
+	case d.transport == provider.TransportTypeIWARP:
+		return netip.AddrPortFrom(netip.IPv4Unspecified(), addr.Port())
+	}
+	return netip.AddrPortFrom(netip.IPv6Unspecified(), addr.Port())
 }
 
 // listenAt binds an identifier and listens.
@@ -109,7 +121,6 @@ func (l *listener) Next(ctx context.Context) (provider.ConnectionRequest, error)
 func (l *listener) request(ev *cmEvent) (*request, error) {
 	x, err := l.x.d.newIdentifier("take "+l.what, l.x.ps, ev.id)
 	if err != nil {
-		_, _ = l.x.d.cm.destroyID.CallErrno(ev.id) // the error to return is the other one
 		return nil, err
 	}
 	options := peerOptions(ev)

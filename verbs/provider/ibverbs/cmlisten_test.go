@@ -33,6 +33,22 @@ func TestListenStandIn(t *testing.T) {
 		!strings.Contains(err.Error(), "belongs to device old0") {
 		t.Errorf("Listen on an address of another device = %v", err)
 	}
+	for transport, want := range map[provider.TransportType]string{
+		provider.TransportTypeInfiniBand: "[::]:7174", provider.TransportTypeIWARP: "0.0.0.0:7174",
+	} {
+		d := &openDevice{transport: transport}
+		got := d.wildcard(netip.AddrPortFrom(netip.Addr{}, 7174))
+		if got.String() != want || d.wildcard(cmLocal) != cmLocal {
+			t.Errorf("wildcard of %v = %v, want %s", transport, got, want)
+		}
+	}
+	without, err := s.Listen(t.Context(), netip.AddrPort{}, provider.ListenOptions{})
+	if err != nil {
+		t.Fatalf("Listen without an address = %v", err)
+	}
+	if err := without.Close(); err != nil {
+		t.Error(err)
+	}
 	any4 := netip.MustParseAddrPort("0.0.0.0:0")
 	l, err := s.Listen(t.Context(), any4, provider.ListenOptions{Backlog: 3})
 	if err != nil || l.Addr().Port() != 4711 || s.call(t, "fake_cm_backlog", 0) != 3 {
@@ -51,6 +67,12 @@ func TestListenStandIn(t *testing.T) {
 		t.Errorf("Next that can't take the request = %v", err)
 	}
 	s.failStep(t, cmStepMigrate, 0)
+	s.failStep(t, cmStepFD, syscall.EBADF) // after the request was moved, so that it must be freed once
+	s.call(t, "fake_cm_request", 0)
+	if _, err := l.Next(t.Context()); !errors.Is(err, syscall.EBADF) {
+		t.Errorf("Next without a file of the request's events = %v", err)
+	}
+	s.failStep(t, cmStepFD, 0)
 	s.testRequests(t, l)
 	if err := errors.Join(l.Close(), l.Close()); err != nil {
 		t.Error(err)

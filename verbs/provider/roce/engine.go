@@ -26,7 +26,7 @@ type Config struct {
 	Name string
 	// Conn sends and receives the datagrams; the engine closes it.
 	Conn PacketConn
-	// Addr is the local address of Conn.
+	// Addr is the local address of Conn. A link-local IPv6 address has its network device as zone.
 	Addr netip.Addr
 	// MTU is the largest path MTU; 0 is 1024.
 	MTU ib.MTU
@@ -43,7 +43,8 @@ type Config struct {
 type Engine struct {
 	name string
 	conn PacketConn
-	addr netip.Addr
+	addr netip.Addr // without zone
+	zone string     // of a link-local IPv6 address; Conn is bound to this network device
 	gid  ib.GID
 	mtu  ib.MTU
 	rand io.Reader
@@ -86,7 +87,8 @@ func New(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("open %s: missing connection or address, or MTU not 256 to 4096", cfg.Name)
 	}
 	e := &Engine{
-		name: cfg.Name, conn: cfg.Conn, addr: cfg.Addr.Unmap(), mtu: cfg.MTU, rand: cfg.Rand,
+		name: cfg.Name, conn: cfg.Conn, addr: cfg.Addr.Unmap().WithZone(""), zone: cfg.Addr.Zone(),
+		mtu: cfg.MTU, rand: cfg.Rand,
 		gid:     ib.GIDFromAddr(cfg.Addr),
 		clock:   cfg.Clock,
 		done:    make(chan struct{}),

@@ -3,7 +3,10 @@ package roce
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
+	"net"
 	"net/netip"
+	"strconv"
 
 	"github.com/rdmakit/rdmakit/cm"
 	"github.com/rdmakit/rdmakit/internal/edge/udpio"
@@ -28,6 +31,10 @@ func (e *Engine) newAgent() (*cm.Agent, error) {
 func (e *Engine) Listen(
 	ctx context.Context, addr netip.AddrPort, options provider.ListenOptions,
 ) (provider.Listener, error) {
+	addr, err := e.onLink(addr)
+	if err != nil {
+		return nil, err
+	}
 	return e.agent.Listen(ctx, addr, options)
 }
 
@@ -35,7 +42,31 @@ func (e *Engine) Listen(
 func (e *Engine) Dial(
 	ctx context.Context, qp provider.QueuePair, addr netip.AddrPort, options provider.ConnectOptions,
 ) (provider.Connection, error) {
+	addr, err := e.onLink(addr)
+	if err != nil {
+		return nil, err
+	}
+	options.Local = options.Local.WithZone("")
 	return e.agent.Dial(ctx, qp, addr, options)
+}
+
+// onLink returns an address without its zone, which no message has. The zone must be that of the
+// engine, whose socket sends to no other link; the address may leave it out.
+func (e *Engine) onLink(addr netip.AddrPort) (netip.AddrPort, error) {
+	ip := addr.Addr()
+	zone := ip.Zone()
+	if index, err := strconv.Atoi(zone); err == nil {
+		if dev, err := net.InterfaceByIndex(index); err == nil {
+			zone = dev.Name
+		}
+	}
+	switch {
+	case e.zone == "" && e.addr.Is6() && ip.Is6() && ip.IsLinkLocalUnicast():
+		return addr, fmt.Errorf("%v is a link-local address, and %v, the address of %s, is none", ip, e.addr, e.name)
+	case zone != "" && zone != e.zone && e.addr.Is6():
+		return addr, fmt.Errorf("%v is on another link than %s, whose address is on %s", ip, e.name, e.zone)
+	}
+	return netip.AddrPortFrom(ip.WithZone(""), addr.Port()), nil
 }
 
 // handleMessage passes a datagram for QP 1 to the communication manager. k and in are those of

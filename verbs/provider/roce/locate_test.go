@@ -23,6 +23,9 @@ func TestLocate(t *testing.T) {
 		device("lo", "127.0.0.1/8", "::1/128"),
 		device("bare"),
 		device("local", "fe80::1/64"),
+		device("cable", "fe80::9/64", "169.254.3.4/16"),
+		device("twin", "fe80::9/64"),
+		device("late", "169.254.3.5/16", "fe80::5/64", "2001:db8::5/64"),
 		device("both", "fe80::2/64", "2001:db8::2/64", "192.0.2.2/24", "192.0.2.3/24"),
 		device("six", "fe80::3/64", "2001:db8::3/64"),
 	}
@@ -34,11 +37,20 @@ func TestLocate(t *testing.T) {
 		{"both", "192.0.2.2", "both", ""},
 		{"six", "2001:db8::3", "six", ""},
 		{"bare", "", "", "bare: no IP address"},
-		{"local", "", "", "local: no IP address"},
+		{"local", "fe80::1%local", "local", ""},
+		{"fe80::1", "fe80::1%local", "local", ""},
+		{"fe80::1%local", "fe80::1%local", "local", ""},
+		{"fe80::1%7", "fe80::1%local", "local", ""},
+		{"fe80::1%twin", "", "", "fe80::1%twin: no such address of this machine"},
+		{"cable", "169.254.3.4", "cable", ""},
+		{"late", "2001:db8::5", "late", ""},
+		{"fe80::9%twin", "fe80::9%twin", "twin", ""},
+		{"fe80::9", "", "", "fe80::9: an address of cable and of twin: roce@fe80::9%cable names one of them"},
 		{"eth7", "", "", "eth7: no such network device"},
 		{"192.0.2.4", "", "", "192.0.2.4: no such address of this machine"},
 		{"", "", "", "no address and no network device follows roce@"},
 	}
+	list[slices.IndexFunc(list, func(n netdev) bool { return n.Name == "local" })].Index = 7
 	for _, tt := range tests {
 		addr, n, err := locate(list, tt.where)
 		if tt.err != "" {
@@ -67,9 +79,10 @@ func TestNames(t *testing.T) {
 		device("eth1", net.FlagUp, "fe80::2/64", "192.0.2.2/24"),
 		device("bare", net.FlagUp),
 		device("local", net.FlagUp, "fe80::1/64"),
+		device("cable", net.FlagUp, "169.254.3.4/16"),
 		device("eth0", net.FlagUp, "2001:db8::2/64"),
 	})
-	if want := []string{"roce@eth1", "roce@eth0", "roce@lo"}; !slices.Equal(got, want) {
+	if want := []string{"roce@eth1", "roce@eth0", "roce@cable", "roce@lo"}; !slices.Equal(got, want) {
 		t.Errorf("names = %v, want %v", got, want)
 	}
 }

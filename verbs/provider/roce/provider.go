@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -31,8 +33,11 @@ type Provider struct {
 func (Provider) Name() string { return "roce" }
 
 // Open starts an engine on the address that follows "roce@" in name, or on the first address
-// of the network device named there: IPv4 before global IPv6. If there is no such address, the
-// error matches [fs.ErrNotExist].
+// of the network device named there: IPv4 before IPv6, and link-local addresses only if there is no
+// other. If there is no such address, the error matches [fs.ErrNotExist].
+//
+// The zone of a link-local IPv6 address (fe80::1%eth0) may be left out if one network device has
+// the address.
 //
 // The error is a [PortTakenError] if UDP port 4791 is in use, and a [CardError] if the network
 // device belongs to a RoCE card; both have hints.
@@ -84,7 +89,9 @@ func find(name string) (netip.Addr, *netdev, error) {
 }
 
 // Devices implements [provider.Provider]: one engine for each network device that is up and has an
-// address, in the order of the system, the loopback device last.
+// address, in the order of the system: those with a link-local IPv4 address after the others, the
+// loopback device last. Devices with nothing but a link-local IPv6 address, such as those of
+// containers, are left out; Open accepts their names.
 func (Provider) Devices(context.Context) ([]provider.DeviceInfo, error) {
 	list, err := netdevs()
 	if err != nil {
@@ -101,18 +108,21 @@ func (Provider) Devices(context.Context) ([]provider.DeviceInfo, error) {
 }
 
 func names(list []netdev) []string {
-	var out, loopback []string
-	for _, n := range list {
-		if _, _, err := locate([]netdev{n}, n.Name); err != nil || n.Flags&net.FlagUp == 0 {
-			continue
+	var out, local, loopback []string
+	for i := range list {
+		n := &list[i]
+		best := n.best()
+		switch name := Prefix + n.Name; {
+		case !best.IsValid() || n.Flags&net.FlagUp == 0:
+		case n.Flags&net.FlagLoopback != 0:
+			loopback = append(loopback, name)
+		case !best.IsLinkLocalUnicast():
+			out = append(out, name)
+		case best.Is4():
+			local = append(local, name)
 		}
-		if n.Flags&net.FlagLoopback != 0 {
-			loopback = append(loopback, Prefix+n.Name)
-			continue
-		}
-		out = append(out, Prefix+n.Name)
 	}
-	return append(out, loopback...)
+	return slices.Concat(out, local, loopback)
 }
 
 // node opens the machine's files, or returns nil if they can't be opened. done closes them.
@@ -163,37 +173,79 @@ func (e noDeviceError) Error() string { return string(e) }
 func (e noDeviceError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // locate resolves where, an address or the name of a network device, to an address and its
-// network device. The error matches fs.ErrNotExist.
+// network device. A link-local IPv6 address has the name of the device as its zone. The error
+// matches fs.ErrNotExist.
 func locate(list []netdev, where string) (netip.Addr, *netdev, error) {
 	if where == "" {
 		return netip.Addr{}, nil, noDeviceError("no address and no network device follows " + Prefix)
 	}
-	want, err := netip.ParseAddr(where)
-	isAddr := err == nil
+	if want, err := netip.ParseAddr(where); err == nil {
+		return locateAddr(list, want.Unmap())
+	}
+	i := slices.IndexFunc(list, func(n netdev) bool { return n.Name == where })
+	if i < 0 {
+		return netip.Addr{}, nil, noDeviceError(where + ": no such network device")
+	}
+	best := list[i].best()
+	if !best.IsValid() {
+		return netip.Addr{}, nil, noDeviceError(where + ": no IP address")
+	}
+	return best, &list[i], nil
+}
+
+// best returns the address that an engine on a network device uses; the zero Addr if it has none.
+func (n *netdev) best() netip.Addr {
+	rank := func(a netip.Addr) (r int) {
+		if a.IsLinkLocalUnicast() {
+			r += 2
+		}
+		if a.Is6() {
+			r++
+		}
+		return r
+	}
+	var best netip.Addr
+	for _, p := range n.addrs {
+		if a := p.Addr().Unmap(); !best.IsValid() || rank(a) < rank(best) {
+			best = a
+		}
+	}
+	return n.zoned(best)
+}
+
+// zoned adds the zone to a link-local IPv6 address of n.
+func (n *netdev) zoned(a netip.Addr) netip.Addr {
+	if a.Is6() && a.IsLinkLocalUnicast() {
+		return a.WithZone(n.Name)
+	}
+	return a
+}
+
+// locateAddr finds the network device of an address. The zone of a link-local IPv6 address is the
+// name of a network device or its index, and without it no other device may have the address.
+func locateAddr(list []netdev, want netip.Addr) (netip.Addr, *netdev, error) {
+	var found []*netdev
 	for i := range list {
-		best := netip.Addr{}
-		for _, p := range list[i].addrs {
-			got := p.Addr().Unmap()
-			loopback := got.IsLoopback() && isAddr && want.IsLoopback() && p.Masked().Contains(want)
-			switch {
-			case isAddr && (got == want.Unmap() || loopback):
-				return want.Unmap(), &list[i], nil
-			case list[i].Name == where && !got.IsLinkLocalUnicast() && (!best.IsValid() || best.Is6() && got.Is4()):
-				best = got
-			}
+		n := &list[i]
+		if zone := want.Zone(); zone != "" && zone != n.Name && zone != strconv.Itoa(n.Index) {
+			continue
 		}
-		if best.IsValid() {
-			return best, &list[i], nil
-		}
-		if list[i].Name == where {
-			return netip.Addr{}, nil, noDeviceError(where + ": no IP address")
+		if slices.ContainsFunc(n.addrs, func(p netip.Prefix) bool {
+			got := p.Addr().Unmap().WithZone("")
+			return got == want.WithZone("") || got.IsLoopback() && want.IsLoopback() && p.Masked().Contains(want)
+		}) {
+			found = append(found, n)
 		}
 	}
-	kind := "network device"
-	if isAddr {
-		kind = "address of this machine"
+	if len(found) == 0 {
+		return netip.Addr{}, nil, noDeviceError(want.String() + ": no such address of this machine")
 	}
-	return netip.Addr{}, nil, noDeviceError(where + ": no such " + kind)
+	addr := found[0].zoned(want)
+	if len(found) > 1 && addr.Zone() != "" {
+		return netip.Addr{}, nil, noDeviceError(fmt.Sprintf("%v: an address of %s and of %s: %s%v names one of them",
+			want, found[0].Name, found[1].Name, Prefix, addr))
+	}
+	return addr, found[0], nil
 }
 
 // bindError adds the owner of the port to an error of binding the socket.
@@ -201,7 +253,7 @@ func bindError(n node, name string, addr netip.Addr, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		e := &PortTakenError{Name: name, Addr: addr, Err: err}
 		if n != nil {
-			e.Owner = portOwner(n, addr)
+			e.Owner = portOwner(n, addr.WithZone(""))
 		}
 		return e
 	}
@@ -235,6 +287,10 @@ func (e *PortTakenError) Hints() []string {
 	if strings.Contains(e.Owner, "rxe") && !strings.Contains(e.Owner, "another engine") {
 		return []string{"use the device of rdma_rxe (rdma link shows its name), or run in another network " +
 			"namespace, or unload rdma_rxe"}
+	}
+	if strings.Contains(e.Owner, "(process ") {
+		return []string{"stop that program, or use another address of this machine: each address has one engine, " +
+			"in one program"}
 	}
 	return []string{
 		"ss -ulpn 'sport = 4791' shows the process that uses the port; if it shows none, the kernel does",

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Records what rping and ucmatose of Debian's rdmacm-utils 44 print about options, on a machine
+# Records what rping, ucmatose and cmtime of Debian's rdmacm-utils 44 print about options, on a machine
 # without RDMA devices: sh record.sh > options.txt
 record() {
 	"$@" >out 2>err
@@ -48,3 +48,10 @@ record ucmatose -s 127.0.0.1 -c 2 -C 3 -S 4 -t 0x20 -p 7471 -m -a 14
 record ucmatose -f x -P y
 record ucmatose -f IPv6 -P IB
 record ucmatose -f GID -P Tcp
+record cmtime -h
+record cmtime --help
+record cmtime -x
+record cmtime -c
+record cmtime
+record cmtime stray
+record cmtime -s 127.0.0.1 -b 127.0.0.2 -c 3 -p 7471 -r 1 -t 100

@@ -39,7 +39,7 @@ static struct id *last_id;
 
 /* Steps that fail with an errno, or lead to another event: argument step << 24 | event << 16 | the
  * lower 16 bits of its status. Event 255 is none. */
-enum { CHANNEL, CREATE, BIND, LISTEN, ADDR, ROUTE, CONNECT, ACCEPT, ATTR, ESTABLISH, MIGRATE, STEPS };
+enum { CHANNEL, CREATE, BIND, LISTEN, ADDR, ROUTE, CONNECT, ACCEPT, ATTR, ESTABLISH, MIGRATE, FILE_DESCRIPTOR, STEPS };
 static int fails[STEPS], leads[STEPS];
 void fake_cm_fail(int arg) { fails[arg >> 8] = arg & 0xff; }
 void fake_cm_event(int arg) { leads[arg >> 24] = (arg & 0xffffff) | 1 << 24; }
@@ -144,7 +144,7 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	c = calloc(1, sizeof(*c));
 	if (pipe2(c->pipe, O_CLOEXEC))
 		return NULL;
-	c->c.fd = c->pipe[0];
+	c->c.fd = failed(FILE_DESCRIPTOR) ? -1 : c->pipe[0];
 	c->alive = 1;
 	channels++;
 	return &c->c;
