@@ -132,7 +132,10 @@ func TestMessages(t *testing.T) {
 	s := &inventory.Snapshot{Cards: []inventory.Card{{PCI: inventory.PCI{Address: "0000:c1:00.0"}}}}
 	records := []kmsg.Record{
 		{Since: time.Second, Level: 6, Text: "Command line: BOOT_IMAGE=/vmlinuz root=UUID=1234 token=secret"},
-		{Since: 2 * time.Second, Level: 4, Text: "mlx5_core 0000:3b:00.0: Port module event: module 0, Cable unplugged"},
+		{
+			Since: 2 * time.Second, Level: 4,
+			Text: "mlx5_core 0000:3b:00.0: Port module event: module 0, Cable unplugged",
+		},
 		{Since: 3 * time.Second, Level: 6, Text: "pci 0000:c1:00.0: enabling Extended Tags"},
 		{Since: 4 * time.Second, Level: 6, Text: "usb 1-1: SerialNumber: 123456"},
 		{Since: 5 * time.Second, Level: 2, Text: "NETDEV WATCHDOG: eth1 (mlx5_core): transmit queue 19 timed out"},

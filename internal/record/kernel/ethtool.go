@@ -22,7 +22,9 @@ func ethtoolSettings(now func() time.Time) facts.Collector {
 				one := func(ctx context.Context, socket *ethtool.Socket, name string) facts.Ethtool {
 					return settings(ctx, socket, name)
 				}
-				late := func(name string) facts.Ethtool { return facts.Ethtool{Netdev: name, Errors: []string{noAnswer}} }
+				late := func(name string) facts.Ethtool {
+					return facts.Ethtool{Netdev: name, Errors: []string{noAnswer}}
+				}
 				return ask(ctx, cardNetdevs(s, false), one, late)
 			})
 		},
