@@ -349,7 +349,11 @@ func TestReceiveRing(t *testing.T) {
 	if len(got) == 0 || !strings.HasPrefix(got[0], "info rxe0:1: the receive ring of eth0 has 2047 entries of 8192") {
 		t.Errorf("just below a quarter: %q", got)
 	}
-	got, pass := findings(t, "receive-ring", "62_rxe_beside_cards", ring(1))
+	got, pass := findings(t, "receive-ring", "51_rxe_siw", ring(2048))
+	if len(got) != 0 || !pass {
+		t.Errorf("a quarter: %q, passes %v", got, pass)
+	}
+	got, pass = findings(t, "receive-ring", "62_rxe_beside_cards", ring(1))
 	if pass {
 		t.Error("passes on a node whose jobs use cards")
 	}
