@@ -12,6 +12,7 @@ table() {
   cat <<'EOF'
 test   bash            bash
 test   dash            dash
+test   ethtool         ethtool
 test   gcc             gcc
 test   libc6-dev       /usr/include/stdlib.h
 test   git             git

@@ -4,5 +4,8 @@ import "github.com/rdmakit/rdmakit/doctor"
 
 // inventoryChecks are those of inventory and drivers.
 func inventoryChecks() []doctor.Check {
-	return []doctor.Check{}
+	return []doctor.Check{
+		devlinkHealth(),
+		kernelLog(),
+	}
 }

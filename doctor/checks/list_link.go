@@ -4,5 +4,10 @@ import "github.com/rdmakit/rdmakit/doctor"
 
 // linkChecks are those of link quality.
 func linkChecks() []doctor.Check {
-	return []doctor.Check{}
+	return []doctor.Check{
+		fec(),
+		moduleHealth(),
+		cardTemperature(),
+		receiveRing(),
+	}
 }

@@ -4,5 +4,7 @@ import "github.com/rdmakit/rdmakit/doctor"
 
 // qosChecks are those of flow control and priorities.
 func qosChecks() []doctor.Check {
-	return []doctor.Check{}
+	return []doctor.Check{
+		globalPause(),
+	}
 }

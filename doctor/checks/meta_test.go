@@ -53,6 +53,7 @@ var metaTable = []metaRow{
 		"mlx5_5:1",
 	},
 	{"rail-subnet", nodeCase{"49_bond", nil}, nodeCase{"49_bond", live("10.101.0.10/", "10.100.0.11/")}, "node"},
+	{"receive-ring", nodeCase{"51_rxe_siw", ring(2048)}, nodeCase{"51_rxe_siw", ring(1024)}, "rxe0:1"},
 	{"link-downed", nodeCase{"02_rocev2_8hca", nil}, nodeCase{"53_counters_saturated", nil}, "mlx5_0:1"},
 }
 

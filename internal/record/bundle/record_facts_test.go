@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"io/fs"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -144,5 +145,26 @@ func TestRedactedStaysRedacted(t *testing.T) {
 	}
 	if m := b.Manifest; !m.Redacted || m.RedactionKey != "12ab" {
 		t.Errorf("manifest of the copy: redacted %v with %q", m.Redacted, m.RedactionKey)
+	}
+}
+
+// TestFactsAreRedacted has what would identify a machine in the kernel's answers.
+func TestFactsAreRedacted(t *testing.T) {
+	r := testRedactor(t)
+	text := `{"modules": {"value": [{"netdev": "eth0", "partNumber": "MMA1B00-SS1", "serial": "MT1834FT03846"}]},
+		"kernelLog": {"value": [{"text": "mlx5_core 0000:3b:00.0: a0:88:c2:69:11:9e joins 10.77.3.4"}]}}`
+	got, ok := r.file(FactsFile, []byte(text))
+	if !ok {
+		t.Fatal("facts.json is refused")
+	}
+	for _, secret := range []string{"MT1834FT03846", "a0:88:c2:69:11:9e", "10.77.3.4"} {
+		if strings.Contains(got, secret) {
+			t.Errorf("the bundle tells %s: %s", secret, got)
+		}
+	}
+	for _, kept := range []string{"MMA1B00-SS1", "0000:3b:00.0", `"serial": "serial-`} {
+		if !strings.Contains(got, kept) {
+			t.Errorf("the bundle lacks %s: %s", kept, got)
+		}
 	}
 }

@@ -158,6 +158,8 @@ func (r *Redactor) file(name string, data []byte) (string, bool) {
 		return kernelPointer.ReplaceAllString(text, "0x0000000000000000"), true
 	case base == "serial" || base == "serial_number":
 		return r.serial(text), true
+	case name == FactsFile:
+		return r.facts(text), true
 	case base == "srcversion", base == "local_cpus":
 		return text, true
 	}

@@ -30,6 +30,7 @@ var (
 	deviceToken    = regexp.MustCompile(`\b(enx|wlx|wwx|ibx|rocex|iwx|opax|usnicx)([0-9a-f]{16}|[0-9a-f]{12})`)
 	hexAddress6    = regexp.MustCompile(`\b([0-9a-f]{32})( [0-9a-f]{2}\b)?`)
 	kernelPointer  = regexp.MustCompile(`0xffff[0-9a-f]{12}`)
+	serialMember   = regexp.MustCompile(`("serial":\s*")([^"\\]*)"`)
 	versionLabel   = regexp.MustCompile(`(?i)(fw_?ver|firmware|version)["']?\s*[:=]?\s*["']?v?$`)
 )
 
@@ -55,6 +56,16 @@ func (r *Redactor) uuid(s string) string {
 	h := hex.EncodeToString(r.prf("uuid", []byte(plain))[:16])
 	h = h[:12] + plain[12:13] + h[13:]
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, s[8:9])
+}
+
+// facts redacts the document of what the kernel told: also the serial numbers of modules, which
+// have no form of their own.
+func (r *Redactor) facts(s string) string {
+	s = serialMember.ReplaceAllStringFunc(s, func(m string) string {
+		part := serialMember.FindStringSubmatch(m)
+		return part[1] + r.serial(part[2]) + `"`
+	})
+	return r.Text(s)
 }
 
 func (r *Redactor) serial(s string) string {

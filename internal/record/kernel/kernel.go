@@ -18,6 +18,10 @@ import (
 func Collectors(now func() time.Time) []facts.Collector {
 	return []facts.Collector{
 		clock(now),
+		devlinkDevices(now),
+		ethtoolModules(now),
+		ethtoolSettings(now),
+		kernelLog(now),
 		resolver(now),
 	}
 }

@@ -1,0 +1,108 @@
+package devlink
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/rdmakit/rdmakit/internal/edge/genl"
+)
+
+// stateError is DEVLINK_HEALTH_REPORTER_STATE_ERROR of include/net/devlink.h.
+const stateError = 1
+
+// decodeReporter decodes the attributes of one message.
+func decodeReporter(b []byte) (Reporter, error) {
+	var r Reporter
+	var port uint32
+	var state uint8
+	nested := genl.Fields{
+		DEVLINK_ATTR_HEALTH_REPORTER_NAME:          genl.Text(&r.Name),
+		DEVLINK_ATTR_HEALTH_REPORTER_STATE:         genl.Number(&state),
+		DEVLINK_ATTR_HEALTH_REPORTER_ERR_COUNT:     genl.Number(&r.Errors),
+		DEVLINK_ATTR_HEALTH_REPORTER_RECOVER_COUNT: genl.Number(&r.Recoveries),
+	}
+	err := genl.Fields{
+		DEVLINK_ATTR_BUS_NAME: genl.Text(&r.Bus),
+		DEVLINK_ATTR_DEV_NAME: genl.Text(&r.Device),
+		DEVLINK_ATTR_PORT_INDEX: func(v []byte) error {
+			err := genl.Number(&port)(v)
+			if err == nil {
+				r.Port = &port
+			}
+			return err
+		},
+		DEVLINK_ATTR_HEALTH_REPORTER: nested.Decode,
+	}.Decode(b)
+	if r.Device == "" || r.Name == "" {
+		return Reporter{}, errors.Join(fmt.Errorf("%w: no device or reporter", errIncomplete), err)
+	}
+	r.Errored = state == stateError
+	return r, err
+}
+
+// decodeParameter decodes the attributes of one message. The type of a value precedes it.
+func decodeParameter(b []byte) (Parameter, error) {
+	p := Parameter{Values: map[string]string{}}
+	var kind uint8
+	nested := genl.Fields{
+		DEVLINK_ATTR_PARAM_NAME: genl.Text(&p.Name),
+		DEVLINK_ATTR_PARAM_TYPE: genl.Number(&kind),
+		DEVLINK_ATTR_PARAM_VALUES_LIST: genl.Fields{
+			DEVLINK_ATTR_PARAM_VALUE: func(v []byte) error { return decodeValue(v, kind, p.Values) },
+		}.Decode,
+	}
+	err := genl.Fields{
+		DEVLINK_ATTR_BUS_NAME: genl.Text(&p.Bus),
+		DEVLINK_ATTR_DEV_NAME: genl.Text(&p.Device),
+		DEVLINK_ATTR_PARAM:    nested.Decode,
+	}.Decode(b)
+	if p.Device == "" || p.Name == "" {
+		return Parameter{}, errors.Join(fmt.Errorf("%w: no device or parameter", errIncomplete), err)
+	}
+	return p, err
+}
+
+// Types of parameters: those of netlink's policies (enum of include/net/netlink.h).
+const (
+	typeString = 5
+	typeFlag   = 6
+)
+
+// decodeValue decodes a value and stores it under the name of its mode. A flag that is absent is
+// false.
+func decodeValue(b []byte, kind uint8, values map[string]string) error {
+	var data []byte
+	var mode uint8
+	present := false
+	err := genl.Fields{
+		DEVLINK_ATTR_PARAM_VALUE_DATA: func(v []byte) error {
+			data, present = v, true
+			return nil
+		},
+		DEVLINK_ATTR_PARAM_VALUE_CMODE: genl.Number(&mode),
+	}.Decode(b)
+	name, ok := map[uint8]string{
+		DEVLINK_PARAM_CMODE_RUNTIME: "runtime", DEVLINK_PARAM_CMODE_DRIVERINIT: "driverinit",
+		DEVLINK_PARAM_CMODE_PERMANENT: "permanent",
+	}[mode]
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return nil // a mode of a later kernel
+	case kind == typeFlag:
+		values[name] = strconv.FormatBool(present)
+	case !present:
+		return errors.New("a value without data")
+	case kind == typeString:
+		values[name] = genl.String(data)
+	default:
+		n, err := genl.Uint(data)
+		if err != nil {
+			return err
+		}
+		values[name] = strconv.FormatUint(n, 10)
+	}
+	return nil
+}

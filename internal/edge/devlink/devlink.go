@@ -1,0 +1,84 @@
+// Package devlink queries the running kernel for the health reporters and the parameters of devices
+// (devlink). It only reads.
+//
+//	var kernel devlink.Client
+//	reporters, err := kernel.Reporters(ctx)
+//	if errors.Is(err, errors.ErrUnsupported) { … } // the kernel has no devlink
+//
+// Results are plain structs. A list has everything that could be read, even if the error is not
+// nil.
+//
+// # Concurrency
+//
+// A [Client] has no socket; calls may run concurrently (see package genl).
+//
+// # Limits
+//
+// Devices of other network namespaces are not visible: a container sees none of the host's. Dumps
+// of reporters are not read, because taking one can stop traffic for a moment. The decoders are
+// tested with messages built from the kernel's source; they have never run on a device with
+// reporters.
+package devlink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/internal/edge/genl"
+)
+
+// Client queries the running kernel. Its zero value is ready to use and safe for concurrent use; it
+// needs no Close.
+type Client struct {
+	Kernel genl.Client
+}
+
+// Reporter is a health reporter (devlink_nl_health_reporter_fill in net/devlink/health.c).
+type Reporter struct {
+	Bus, Device string // "pci", "0000:3b:00.0"
+	Port        *uint32
+	Name        string // fw, fw_fatal, tx, rx, vnic
+	Errored     bool   // the state is "error": it reported one and has not recovered
+	Errors      uint64 // reported since the driver was loaded
+	Recoveries  uint64
+}
+
+// Parameter is a parameter of a device with its values by configuration mode.
+type Parameter struct {
+	Bus, Device string
+	Name        string // enable_roce, flow_steering_mode, …
+	// Values by mode: "runtime", "driverinit", "permanent".
+	Values map[string]string
+}
+
+// errIncomplete is the error of a message that doesn't identify its object; it is dropped.
+var errIncomplete = errors.New("incomplete message")
+
+// Reporters lists the health reporters of all devices and their ports, in the order of the kernel.
+func (c Client) Reporters(ctx context.Context) ([]Reporter, error) {
+	return list(ctx, c, "health reporter dump", DEVLINK_CMD_HEALTH_REPORTER_GET, decodeReporter)
+}
+
+// Parameters lists the parameters of all devices, in the order of the kernel.
+func (c Client) Parameters(ctx context.Context) ([]Parameter, error) {
+	return list(ctx, c, "parameter dump", DEVLINK_CMD_PARAM_GET, decodeParameter)
+}
+
+func list[T any](ctx context.Context, c Client, op string, command uint8, decode func([]byte) (T, error)) ([]T, error) {
+	q := genl.Request{
+		Op: "devlink " + op, Family: "devlink", Version: DEVLINK_GENL_VERSION, Command: command, Dump: true,
+	}
+	bodies, err := c.Kernel.Execute(ctx, q)
+	out, errs := make([]T, 0, len(bodies)), []error{err}
+	for i, b := range bodies {
+		v, err := decode(b)
+		if err != nil {
+			errs = append(errs, &genl.OpError{Op: q.Op, Err: fmt.Errorf("message %d: %w", i, err)})
+		}
+		if !errors.Is(err, errIncomplete) {
+			out = append(out, v)
+		}
+	}
+	return out, errors.Join(errs...)
+}

@@ -1,0 +1,11 @@
+package ethtool
+
+import (
+	"testing"
+
+	"github.com/rdmakit/rdmakit/internal/testkit/uapi"
+)
+
+func TestUAPIMatchesHeaders(t *testing.T) {
+	uapi.Compare(t, "uapi.go", "linux/ethtool.h", "linux/ethtool_netlink.h")
+}

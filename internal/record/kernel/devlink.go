@@ -1,0 +1,89 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rdmakit/rdmakit/doctor/facts"
+	"github.com/rdmakit/rdmakit/internal/edge/devlink"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+// devlinkTime is how long the two lists of devlink may take: drivers are asked for parameters.
+const devlinkTime = 5 * time.Second
+
+// devlinkDevices asks for the health reporters and parameters of devices.
+func devlinkDevices(now func() time.Time) facts.Collector {
+	return facts.Collector{
+		Kind: facts.KindDevlink, Source: "devlink: generic netlink", Cost: "two requests",
+		Collect: func(ctx context.Context, _ *inventory.Snapshot, f *facts.Facts) {
+			f.Devlink = facts.Read(now, func() ([]facts.DevlinkDevice, error) {
+				ctx, cancel := context.WithTimeout(ctx, devlinkTime)
+				defer cancel()
+				var kernel devlink.Client
+				reporters, err := kernel.Reporters(ctx)
+				if errors.Is(err, errors.ErrUnsupported) {
+					return nil, facts.Absent("the kernel has no devlink")
+				}
+				if len(reporters) == 0 && err != nil && !errors.Is(err, fs.ErrPermission) {
+					return nil, err
+				}
+				parameters, err2 := kernel.Parameters(ctx)
+				return devices(reporters, parameters, err, err2)
+			})
+		},
+	}
+}
+
+// devices joins the lists by device, in the order of names.
+func devices(
+	reporters []devlink.Reporter, parameters []devlink.Parameter, errReporters, errParameters error,
+) ([]facts.DevlinkDevice, error) {
+	if errors.Is(errReporters, fs.ErrPermission) && len(reporters) == 0 {
+		return nil, facts.Denied("root would show the health reporters of the cards: %v", errReporters)
+	}
+	byName := map[string]*facts.DevlinkDevice{}
+	device := func(bus, name string) *facts.DevlinkDevice {
+		name = bus + "/" + name
+		if byName[name] == nil {
+			byName[name] = &facts.DevlinkDevice{Name: name}
+		}
+		return byName[name]
+	}
+	for _, r := range reporters {
+		d := device(r.Bus, r.Device)
+		h := facts.HealthReporter{Name: r.Name, Errored: r.Errored, Errors: r.Errors, Recoveries: r.Recoveries}
+		if r.Port != nil {
+			h.Port = strconv.FormatUint(uint64(*r.Port), 10)
+		}
+		d.Reporters = append(d.Reporters, h)
+	}
+	for _, p := range parameters {
+		d := device(p.Bus, p.Device)
+		if d.Parameters == nil {
+			d.Parameters = map[string]string{}
+		}
+		for _, mode := range []string{"permanent", "driverinit", "runtime"} { // the last one counts
+			if v, ok := p.Values[mode]; ok {
+				d.Parameters[p.Name] = v
+			}
+		}
+	}
+	if len(byName) == 0 {
+		return nil, facts.Absent("devlink shows no device in this network namespace")
+	}
+	list := make([]facts.DevlinkDevice, 0, len(byName))
+	for _, d := range byName {
+		if err := errors.Join(errReporters, errParameters); err != nil {
+			d.Error = strings.ReplaceAll(err.Error(), "\n", "; ")
+		}
+		list = append(list, *d)
+	}
+	slices.SortFunc(list, func(a, b facts.DevlinkDevice) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
