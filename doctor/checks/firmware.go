@@ -17,6 +17,7 @@ func firmware() doctor.Check {
 		ID:       "firmware",
 		Title:    "different firmware versions on cards of the same model",
 		Severity: doctor.OutcomeWarn,
+		Group:    doctor.GroupInventory,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{deviceFiles("fw_ver"), deviceFiles("board_id")},
 		Explanation: prose.Join(`

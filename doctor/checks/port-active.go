@@ -17,6 +17,7 @@ func portActive() doctor.Check {
 		ID:       "port-active",
 		Title:    "RDMA port that is not active",
 		Severity: doctor.OutcomeFail,
+		Group:    doctor.GroupInventory,
 		Needs:    doctor.NeedDevices,
 		Reads: []string{
 			portFiles("state"),
