@@ -121,6 +121,10 @@ func (p part) heading() []output.Cell {
 	line := []output.Cell{output.Bold(p.title + ":").Flow(0)}
 	var c doctor.Counts
 	for _, check := range p.checks {
+		if !slices.ContainsFunc(p.findings, func(f doctor.Finding) bool { return f.CheckID == check.ID }) {
+			c.Suppressed++
+			continue
+		}
 		switch check.Outcome {
 		case doctor.OutcomeFail:
 			c.Fail++
@@ -156,6 +160,7 @@ func (p part) heading() []output.Cell {
 	}
 	add(c.NotApplicable, doctor.OutcomeNotApplicable, fmt.Sprintf("%d not applicable", c.NotApplicable))
 	add(c.Privilege, doctor.OutcomePrivilege, privilegeText(c.Privilege))
+	add(c.Suppressed, doctor.OutcomeNotApplicable, fmt.Sprintf("%d suppressed", c.Suppressed))
 	return line
 }
 

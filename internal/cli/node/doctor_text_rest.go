@@ -173,7 +173,7 @@ func silencedLines(r doctor.Report, d Detail) [][]output.Cell {
 				break
 			}
 			text := fmt.Sprintf(" %s %s: %s (%s%s)", f.CheckID, f.Object, f.Summary, f.Outcome, why(f))
-			lines = append(lines, []output.Cell{output.Dim(label).Flow(cli.TextWidth), output.Plain(text).Flow(0)})
+			lines = append(lines, []output.Cell{output.Dim(label).Flow(0), output.Plain(text).Flow(0)})
 		}
 	}
 	list("suppressed:", func(f doctor.Finding) bool { return f.Suppressed != nil },
