@@ -196,7 +196,7 @@ func pageRows(s *inventory.Snapshot) []pageRow {
 			row.Card = strings.TrimSpace(d.PCI.Address + " " + d.PCI.Product)
 		}
 		if p.Rate != nil {
-			row.Rate = fmt.Sprintf("%v Gb/s", p.Rate.GbPerSecond)
+			row.Rate = fmt.Sprintf("%v\u00a0Gb/s", p.Rate.GbPerSecond)
 		}
 		rows = append(rows, row)
 	}

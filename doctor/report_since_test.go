@@ -37,38 +37,112 @@ func TestCompare(t *testing.T) {
 		worse       int
 	}{
 		{"the same", []doctor.Finding{fail}, []doctor.Finding{fail}, doctor.Options{}, nil, 0},
-		{"new", []doctor.Finding{doctor.Passed("", "")}, []doctor.Finding{fail}, doctor.Options{},
-			[]string{"new p1 fail"}, 1},
-		{"gone", []doctor.Finding{fail}, []doctor.Finding{doctor.Passed("", "")}, doctor.Options{},
-			[]string{"gone p1 fail"}, 0},
-		{"gone, one of two", []doctor.Finding{fail, say(doctor.OutcomeWarn, "p2", "slow")}, []doctor.Finding{fail},
-			doctor.Options{}, []string{"gone p2 warn"}, 0},
-		{"worse", []doctor.Finding{say(doctor.OutcomeWarn, "p1", "slow")}, []doctor.Finding{fail}, doctor.Options{},
-			[]string{"changed p1 warn fail"}, 1},
-		{"better", []doctor.Finding{fail}, []doctor.Finding{say(doctor.OutcomeInfo, "p1", "up")}, doctor.Options{},
-			[]string{"changed p1 fail info"}, 0},
-		{"another text is no worse", []doctor.Finding{say(doctor.OutcomeWarn, "p1", "8 errors")},
-			[]doctor.Finding{say(doctor.OutcomeWarn, "p1", "9 errors")}, doctor.Options{},
-			[]string{"changed p1 warn warn"}, 0},
-		{"unknown instead of a warning is worse", []doctor.Finding{say(doctor.OutcomeWarn, "p1", "slow")},
-			[]doctor.Finding{doctor.Unknown("p1", "EIO")}, doctor.Options{}, []string{"changed p1 warn unknown"}, 1},
+		{
+			"new",
+			[]doctor.Finding{doctor.Passed("", "")},
+			[]doctor.Finding{fail},
+			doctor.Options{},
+			[]string{"new p1 fail"},
+			1,
+		},
+		{
+			"gone",
+			[]doctor.Finding{fail},
+			[]doctor.Finding{doctor.Passed("", "")},
+			doctor.Options{},
+			[]string{"gone p1 fail"},
+			0,
+		},
+		{
+			"gone, one of two",
+			[]doctor.Finding{fail, say(doctor.OutcomeWarn, "p2", "slow")},
+			[]doctor.Finding{fail},
+			doctor.Options{},
+			[]string{"gone p2 warn"},
+			0,
+		},
+		{
+			"worse",
+			[]doctor.Finding{say(doctor.OutcomeWarn, "p1", "slow")},
+			[]doctor.Finding{fail},
+			doctor.Options{},
+			[]string{"changed p1 warn, fail"},
+			1,
+		},
+		{
+			"better",
+			[]doctor.Finding{fail},
+			[]doctor.Finding{say(doctor.OutcomeInfo, "p1", "up")},
+			doctor.Options{},
+			[]string{"changed p1 fail, info"},
+			0,
+		},
+		{
+			"another text is no worse",
+			[]doctor.Finding{say(doctor.OutcomeWarn, "p1", "8 errors")},
+			[]doctor.Finding{say(doctor.OutcomeWarn, "p1", "9 errors")},
+			doctor.Options{},
+			[]string{"changed p1 warn, warn"},
+			0,
+		},
+		{
+			"unknown instead of a warning is worse",
+			[]doctor.Finding{say(doctor.OutcomeWarn, "p1", "slow")},
+			[]doctor.Finding{doctor.Unknown("p1", "EIO")},
+			doctor.Options{},
+			[]string{"changed p1 warn, unknown"},
+			1,
+		},
 		{"several of one object are paired by text", []doctor.Finding{
 			say(doctor.OutcomeWarn, "p1", "a"), say(doctor.OutcomeWarn, "p1", "b"),
 		}, []doctor.Finding{
 			say(doctor.OutcomeWarn, "p1", "c"), say(doctor.OutcomeWarn, "p1", "a"),
-		}, doctor.Options{}, []string{"changed p1 warn warn"}, 0},
-		{"what no longer applies is not gone", []doctor.Finding{fail},
-			[]doctor.Finding{doctor.NotApplicable("", "no ports")}, doctor.Options{}, []string{"not judged p1 fail"}, 0},
-		{"what root would see is not gone", []doctor.Finding{fail},
-			[]doctor.Finding{doctor.NeedsPrivilege("", "as root")}, doctor.Options{}, []string{"not judged p1 fail"}, 0},
-		{"a check without a result", []doctor.Finding{fail}, []doctor.Finding{doctor.Unknown("", "timed out")},
-			doctor.Options{}, []string{"new node unknown", "not judged p1 fail"}, 1},
-		{"suppressed meanwhile", []doctor.Finding{fail}, []doctor.Finding{fail},
-			doctor.Options{Suppressions: []doctor.Suppression{{CheckID: "a"}}}, nil, 0},
-		{"on trial meanwhile", []doctor.Finding{fail}, []doctor.Finding{fail},
-			doctor.Options{Shadow: []string{"a"}}, nil, 0},
-		{"a check that was left out", []doctor.Finding{fail}, []doctor.Finding{fail},
-			doctor.Options{Skip: []string{"a"}}, nil, 0},
+		}, doctor.Options{}, []string{"changed p1 warn, warn"}, 0},
+		{
+			"what no longer applies is not gone",
+			[]doctor.Finding{fail},
+			[]doctor.Finding{doctor.NotApplicable("", "no ports")},
+			doctor.Options{},
+			[]string{"not judged p1 fail"},
+			0,
+		},
+		{
+			"what root would see is not gone",
+			[]doctor.Finding{fail},
+			[]doctor.Finding{doctor.NeedsPrivilege("", "as root")},
+			doctor.Options{},
+			[]string{"not judged p1 fail"},
+			0,
+		},
+		{
+			"a check without a result",
+			[]doctor.Finding{fail},
+			[]doctor.Finding{doctor.Unknown("", "timed out")},
+			doctor.Options{},
+			[]string{"new node unknown", "not judged p1 fail"},
+			1,
+		},
+		{
+			"suppressed meanwhile",
+			[]doctor.Finding{fail},
+			[]doctor.Finding{fail},
+			doctor.Options{Suppressions: []doctor.Suppression{{CheckID: "a"}}},
+			nil, 0,
+		},
+		{
+			"on trial meanwhile",
+			[]doctor.Finding{fail},
+			[]doctor.Finding{fail},
+			doctor.Options{Shadow: []string{"a"}},
+			nil, 0,
+		},
+		{
+			"a check that was left out",
+			[]doctor.Finding{fail},
+			[]doctor.Finding{fail},
+			doctor.Options{Skip: []string{"a"}},
+			nil, 0,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,7 +157,7 @@ func TestCompare(t *testing.T) {
 				got = append(got, "new "+f.Object+" "+string(f.Outcome))
 			}
 			for _, ch := range c.Changed {
-				got = append(got, "changed "+ch.Now.Object+" "+string(ch.Before.Outcome)+" "+string(ch.Now.Outcome))
+				got = append(got, "changed "+ch.Now.Object+" "+string(ch.Before.Outcome)+", "+string(ch.Now.Outcome))
 			}
 			for _, f := range c.Gone {
 				got = append(got, "gone "+f.Object+" "+string(f.Outcome))

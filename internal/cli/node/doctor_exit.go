@@ -34,8 +34,8 @@ func (f doctorFlags) level() (doctor.Outcome, bool) {
 
 // result returns the error that carries the exit code of a run, nil for 0.
 func (f doctorFlags) result(app *cli.App, snap *inventory.Snapshot, r doctor.Report) error {
-	level, any := f.level()
-	if !any {
+	level, some := f.level()
+	if !some {
 		return nil
 	}
 	counts := r.Counts

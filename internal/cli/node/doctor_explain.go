@@ -105,7 +105,10 @@ func checkTables(all []doctor.Check) []output.Block {
 	var blocks []output.Block
 	for _, g := range append(doctor.Groups(), "") {
 		t := output.Table{Title: string(g), Columns: []output.Column{
-			{Name: "check"}, {Name: "at worst"}, {Name: "finds", Wrap: true}, {Name: "covers", Wide: true},
+			{Name: "check"},
+			{Name: "at worst"},
+			{Name: "finds", Wrap: true},
+			{Name: "covers", Wide: true},
 			{Name: "needs", Wide: true},
 		}}
 		if g == "" {

@@ -122,15 +122,15 @@ func TestExitLevels(t *testing.T) {
 	for _, tt := range []struct {
 		flags doctorFlags
 		want  doctor.Outcome
-		any   bool
+		some  bool
 	}{
 		{doctorFlags{}, doctor.OutcomeUnknown, true},
 		{doctorFlags{strict: true}, doctor.OutcomeWarn, true},
 		{doctorFlags{exitOn: "fail"}, doctor.OutcomeFail, true},
 		{doctorFlags{exitOn: "never"}, "", false},
 	} {
-		if got, any := tt.flags.level(); got != tt.want || any != tt.any {
-			t.Errorf("level of %+v = %q, %v, want %q, %v", tt.flags, got, any, tt.want, tt.any)
+		if got, some := tt.flags.level(); got != tt.want || some != tt.some {
+			t.Errorf("level of %+v = %q, %v, want %q, %v", tt.flags, got, some, tt.want, tt.some)
 		}
 	}
 }

@@ -117,7 +117,8 @@ FAIL  a: title of a
 
 1 check: 1 unknown
 `},
-		{"what does not apply or needs root has its own lines", harmless, DetailShort,
+		{
+			"what does not apply or needs root has its own lines", harmless, DetailShort,
 			`other checks: 1 warning, 2 not applicable, 1 needs root
   WARN     a x: slow
 
@@ -125,8 +126,10 @@ not applicable: 2 checks: no second rail (2)
 as root, doctor would also check: d (-v: what)
 
 4 checks: 1 warning, 2 not applicable, 1 needs root
-`},
-		{"verbose lists the checks of each reason", harmless, DetailVerbose,
+`,
+		},
+		{
+			"verbose lists the checks of each reason", harmless, DetailVerbose,
 			`other checks: 1 warning, 2 not applicable, 1 needs root
 
 WARN  a: title of a
@@ -139,7 +142,8 @@ as root, doctor would also check:
   d: the kernel's log
 
 4 checks: 1 warning, 2 not applicable, 1 needs root
-`},
+`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

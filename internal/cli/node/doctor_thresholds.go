@@ -60,7 +60,10 @@ func thresholdDocument(all []doctor.Threshold) map[string]thresholdEntry {
 
 func thresholdTable(all []doctor.Threshold) output.Table {
 	t := output.Table{Columns: []output.Column{
-		{Name: "threshold"}, {Name: "default", Align: output.AlignRight}, {Name: "unit"}, {Name: "what", Wrap: true},
+		{Name: "threshold"},
+		{Name: "default", Align: output.AlignRight},
+		{Name: "unit"},
+		{Name: "what", Wrap: true},
 		{Name: "source", Wide: true},
 	}}
 	for _, th := range all {

@@ -83,7 +83,9 @@ func SARIF(schema *jsonschema.Resolved, data []byte) error {
 	errs := []error{schema.Validate(document)}
 	var log struct {
 		Runs []struct {
-			Tool    struct{ Driver struct{ Rules []struct{ ID string } } }
+			Tool struct {
+				Driver struct{ Rules []struct{ ID string } }
+			}
 			Results []struct {
 				RuleID       string
 				RuleIndex    int
