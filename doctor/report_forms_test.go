@@ -151,7 +151,8 @@ func TestSARIFForm(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("results:\n%s\nwant:\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
-	if why := got.Runs[0].Results[7].Suppressions[0].Justification; !strings.HasPrefix(why, "until 2099-12-31: </script>") {
+	why := got.Runs[0].Results[7].Suppressions[0].Justification
+	if !strings.HasPrefix(why, "until 2099-12-31: </script>") {
 		t.Errorf("justification %q", why)
 	}
 }
@@ -172,7 +173,8 @@ func TestPrometheusForm(t *testing.T) {
 	families := parse(t, data)
 	series := map[string]float64{}
 	for name, family := range families {
-		if family.GetType() != dto.MetricType_GAUGE || family.GetHelp() == "" || !strings.HasPrefix(name, "rdmactl_doctor_") {
+		if family.GetType() != dto.MetricType_GAUGE || family.GetHelp() == "" ||
+			!strings.HasPrefix(name, "rdmactl_doctor_") {
 			t.Errorf("%s is a %v, help %q", name, family.GetType(), family.GetHelp())
 		}
 		for _, m := range family.GetMetric() {
@@ -253,13 +255,16 @@ func TestHTMLForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(data)
-	for _, forbidden := range []string{"<script", "<link", "<img", "<iframe", "@import", "url(", "src=", "href=", "onload", "\x1b", "\u202e"} {
+	for _, forbidden := range []string{
+		"<script", "<link", "<img", "<iframe", "@import", "url(", "src=", "href=", "onload", "\x1b", "\u202e",
+	} {
 		if strings.Contains(page, forbidden) {
 			t.Errorf("the page has %q", forbidden)
 		}
 	}
 	for _, wanted := range []string{
-		`default-src &#39;none&#39;`, "v1.2.3", "2027-01-31 12:00:00 UTC", "A check failed", "1 fail<", "prefers-color-scheme: dark",
+		`default-src &#39;none&#39;`, "v1.2.3", "2027-01-31 12:00:00 UTC", "A check failed", "1 fail<",
+		"prefers-color-scheme: dark",
 		"@media print", "title of fails", "ethtool:eth0:rx_errors = ", "all well", "input/output error", "no GPU",
 		"the kernel&#39;s log", "until 2099-12-31", "perhaps", "MT_0000000838", "0.250", "&lt;/script&gt;",
 	} {

@@ -10,10 +10,10 @@ import (
 
 // The exit codes of monitoring plugins.
 const (
-	NagiosOK       = 0
-	NagiosWarning  = 1
-	NagiosCritical = 2
-	NagiosUnknown  = 3
+	NagiosOK       = 0 // no fault
+	NagiosWarning  = 1 // jobs run, but slower or at risk
+	NagiosCritical = 2 // a check failed
+	NagiosUnknown  = 3 // no result
 )
 
 // nagiosShown is the number of findings that the line names.

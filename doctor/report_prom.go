@@ -11,8 +11,9 @@ import (
 // Prometheus returns the report in the text format of Prometheus, for the textfile collector of
 // node_exporter. now is the time of the run. Samples have no node: the exporter's target is it.
 //
-// Each check is a series whose label outcome is its result; an alert selects outcome="fail". Findings
-// are series only if they deserve a look, so that their number stays small on a sound node.
+// Each check is a series whose label outcome is its result; an alert selects outcome="fail".
+// Findings are series only if they deserve a look, so that their number stays small on a sound
+// node.
 func (r Report) Prometheus(now time.Time) []byte {
 	var p exposition
 	p.gauge("rdmactl_doctor_last_run_timestamp_seconds", "Time of the run.")

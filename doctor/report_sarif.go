@@ -13,8 +13,8 @@ import (
 const projectURL = "https://github.com/rdmakit/rdmakit"
 
 // SARIF returns the report as a SARIF 2.1.0 log. version is that of the program; checks are those
-// that were passed to [Run]. A result is located at the file of its first evidence, as a file of the
-// node, and at its object. Findings that are on trial are left out.
+// that were passed to [Run]. A result is located at the file of its first evidence, as a file of
+// the node, and at its object. Findings that are on trial are left out.
 func (r Report) SARIF(version string, checks []Check) ([]byte, error) {
 	run := sarif.NewRun("rdmactl doctor", version, projectURL)
 	for _, c := range checks {
@@ -65,7 +65,8 @@ func (f Finding) sarif(node string) sarif.Result {
 	}}}
 	for _, e := range f.Evidence {
 		if file, ok := e.file(); ok {
-			at.Physical = &sarif.Physical{Artifact: sarif.Artifact{URI: (&url.URL{Scheme: "file", Path: file}).String()}}
+			uri := url.URL{Scheme: "file", Path: file}
+			at.Physical = &sarif.Physical{Artifact: sarif.Artifact{URI: uri.String()}}
 			break
 		}
 	}

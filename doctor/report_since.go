@@ -25,8 +25,11 @@ type Change struct {
 
 // Errors of [ParseReport] and [Report.Compare].
 var (
+	// ErrNotReport is about data that is no report.
 	ErrNotReport = errors.New("not a report of doctor")
-	ErrVersion   = errors.New("a report of another version")
+	// ErrVersion is about a report whose schema has another version.
+	ErrVersion = errors.New("a report of another version")
+	// ErrOtherNode is about reports of different nodes.
 	ErrOtherNode = errors.New("a report of another node")
 )
 
@@ -102,8 +105,8 @@ func sameText(a, b Finding) bool {
 	return sameObject(a, b) && a.Outcome == b.Outcome && a.Summary == b.Summary
 }
 
-// judges reports whether the finding's check has a result for its object in this report, so that its
-// absence is good news.
+// judges reports whether the finding's check has a result for its object in this report, so that
+// its absence is good news.
 func (r *Report) judges(f Finding) bool {
 	for _, c := range r.Checks {
 		if c.ID == f.CheckID && (c.Outcome == OutcomeNotApplicable || c.Outcome == OutcomePrivilege) {

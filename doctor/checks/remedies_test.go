@@ -11,9 +11,9 @@ import (
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 )
 
-// harmful matches commands that can harm other nodes, or a whole node: a second subnet manager, flow
-// control that the switches must share, a reset of the firmware, a reboot. They are for people to
-// decide, never lines to paste.
+// harmful matches commands that can harm other nodes, or a whole node: a second subnet manager,
+// flow control that the switches must share, a reset of the firmware, a reboot. They are for people
+// to decide, never lines to paste.
 var harmful = []*regexp.Regexp{
 	regexp.MustCompile(`\bopensm\b`),
 	regexp.MustCompile(`\bmlnx_qos\b.*(--pfc|-f\b|--trust|--prio_tc|--buffer_size|-r\b|-p\b|-s\b)`),

@@ -25,7 +25,8 @@ func everything(t *testing.T) []Report {
 	return out
 }
 
-// TestSARIF checks the logs against the schema of SARIF 2.1.0, and the regions against the files: a code host rejects the whole log for one region outside its file.
+// TestSARIF checks the logs against the schema of SARIF 2.1.0, and the regions against the files: a
+// code host rejects the whole log for one region outside its file.
 func TestSARIF(t *testing.T) {
 	schema := ciforms.SARIFSchema(t)
 	for _, report := range everything(t) {

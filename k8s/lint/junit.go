@@ -8,9 +8,9 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/junit"
 )
 
-// JUnit returns the report as JUnit XML: each file is a suite; each finding, and each object without
-// findings, is a test case. Errors are failures, and so are warnings if strict is true. Other
-// findings are test cases that pass with output. Suppressed findings are skipped test cases.
+// JUnit returns the report as JUnit XML: each file is a suite; each finding, and each object
+// without findings, is a test case. Errors are failures, and so are warnings if strict is true.
+// Other findings are test cases that pass with output. Suppressed findings are skipped test cases.
 func (r Report) JUnit(strict bool) ([]byte, error) {
 	all := junit.Report{Name: "rdmactl k8s lint"}
 	for _, file := range r.Files {

@@ -124,7 +124,8 @@ func fillDemo(ctx context.Context, app *cli.App, report *demoReport, tree *nodet
 		return cli.Exitf(cli.ExitFault, "%d files of the emulated node could not be read", len(snap.Problems))
 	}
 	report.Detect = node.NewDetectReport(snap)
-	report.Doctor, err = doctor.Run(ctx, checks.All(), doctor.Input{Snapshot: &snap}, doctor.Options{Now: app.Now(), NotCovered: checks.NotCovered()})
+	report.Doctor, err = doctor.Run(ctx, checks.All(), doctor.Input{Snapshot: &snap},
+		doctor.Options{Now: app.Now(), NotCovered: checks.NotCovered()})
 	if err != nil {
 		return err
 	}

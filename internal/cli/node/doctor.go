@@ -36,9 +36,9 @@ type doctorFlags struct {
 	list, strict, nagios     bool
 }
 
-const doctorLong = `Check a node for RDMA faults. The report is grouped by part of the node, the worst first, with a line
-for each finding and its fix; -v adds the evidence and why it matters, -o wide also lists the checks
-that passed. In the fixes, replace the words that begin with YOUR_. doctor changes nothing.
+const doctorLong = `Check a node for RDMA faults. The report is grouped by part of the node, the worst first, with
+a line for each finding and its fix; -v adds the evidence and why it matters, -o wide also lists the
+checks that passed. In the fixes, replace the words that begin with YOUR_. doctor changes nothing.
 
 What could not be checked is never reported as well: checks that don't apply to the node and those
 that need root are listed with the reason, and don't count. --list lists the checks.

@@ -85,8 +85,8 @@ func noCheckApplies(snap *inventory.Snapshot, r doctor.Report) error {
 		append(hints, "rdmactl detect shows what this node has")...)
 }
 
-// whyNoDevice returns why the checks of RDMA devices don't apply: checks of any node may still have a
-// result.
+// whyNoDevice returns why the checks of RDMA devices don't apply: checks of any node may still have
+// a result.
 func whyNoDevice(r doctor.Report) string {
 	i := slices.IndexFunc(r.Findings, func(f doctor.Finding) bool { return f.Outcome == doctor.OutcomeNotApplicable })
 	return r.Findings[max(i, 0)].Summary

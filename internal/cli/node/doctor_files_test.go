@@ -36,7 +36,8 @@ func TestParseSuppressions(t *testing.T) {
 		"- reason: x\n  check: mtoo": `s.yaml:2: no such check: "mtoo"`,
 		"- {check: mtu, reason: x}\n- check: mtu\n  reason: x\n  until: 2027-02-31": `s.yaml:4: suppress mtu until ` +
 			`"2027-02-31": not a date of the form YYYY-MM-DD`,
-		"- check: mtu\n  resaon: x":              `s.yaml:2: unknown field "resaon" (known: check, object, until, reason, who)`,
+		"- check: mtu\n  resaon: x": `s.yaml:2: unknown field "resaon" ` +
+			`(known: check, object, until, reason, who)`,
 		"- check: mtu\n  reason: x\n  reason: y": "s.yaml:3: duplicate field reason (first at line 2)",
 		"- check: [mtu]\n  reason: x":            "s.yaml:1: check is not a single value",
 		"- check: mtu\n reason: x":               "s.yaml:1: did not find expected '-' indicator",

@@ -7,7 +7,8 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// printDoctor prints a report in the format of the run. With strict, warnings are failures of JUnit.
+// printDoctor prints a report in the format of the run. With strict, warnings are failures of
+// JUnit.
 func printDoctor(
 	app *cli.App, all []doctor.Check, snap *inventory.Snapshot, r doctor.Report, strict bool,
 ) error {

@@ -33,8 +33,8 @@ func detailOf(app *cli.App) Detail {
 }
 
 // ReportBlocks formats a report as text: the parts of the node with findings, the worst first; one
-// line for each of the other parts, with the number of checks that passed; what was not checked, and
-// why; and the summary line.
+// line for each of the other parts, with the number of checks that passed; what was not checked,
+// and why; and the summary line.
 func ReportBlocks(r doctor.Report, d Detail) []output.Block {
 	var blocks []output.Block
 	var quiet [][]output.Cell

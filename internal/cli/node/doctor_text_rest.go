@@ -20,15 +20,16 @@ const (
 	shortItems   = 4  // items of a list
 )
 
-// uncheckedLines says what the report has no result for, and why: each kind on lines of its own that
-// begin with its name.
+// uncheckedLines says what the report has no result for, and why: each kind on lines of its own
+// that begin with its name.
 func uncheckedLines(r doctor.Report, d Detail) [][]output.Cell {
 	var lines [][]output.Cell
 	lines = append(lines, notApplicableLines(r, d)...)
 	lines = append(lines, privilegeLines(r, d)...)
 	lines = append(lines, silencedLines(r, d)...)
 	labelled := func(label, text string) {
-		lines = append(lines, []output.Cell{output.Dim(label + ":").Flow(cli.TextWidth), output.Plain(" " + text).Flow(0)})
+		lines = append(lines,
+			[]output.Cell{output.Dim(label + ":").Flow(cli.TextWidth), output.Plain(" " + text).Flow(0)})
 	}
 	if len(r.Unseen) > 0 {
 		labelled("not judged, because it could not be seen", strings.Join(r.Unseen, "; "))
@@ -196,7 +197,8 @@ func sinceBlocks(c *doctor.Changes) []output.Block {
 	add := func(mark output.Cell, f doctor.Finding, more string) {
 		fill := strings.Repeat(" ", len("not judged")-len(mark.Text)+2)
 		text := fmt.Sprintf("%s %s: %s (%s%s)", f.CheckID, f.Object, f.Summary, f.Outcome, more)
-		t.Lines = append(t.Lines, []output.Cell{output.Plain("  "), mark, output.Plain(fill), output.Plain(text).Flow(0)})
+		t.Lines = append(t.Lines,
+			[]output.Cell{output.Plain("  "), mark, output.Plain(fill), output.Plain(text).Flow(0)})
 	}
 	for _, f := range c.New {
 		add(outcomeCell(f.Outcome, "new"), f, "")

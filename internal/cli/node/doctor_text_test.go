@@ -217,7 +217,8 @@ func TestSoundNodeFitsScreen(t *testing.T) {
 	r.Counts = r.CheckCounts
 	r.Unseen = []string{
 		"kernel modules (no /sys/module)", "whether programs can open the devices (no /dev)",
-		"the limit of locked memory (no /proc/self/limits)", "answers of the kernel (netlink)", "libraries (no /usr/lib)",
+		"the limit of locked memory (no /proc/self/limits)", "answers of the kernel (netlink)",
+		"libraries (no /usr/lib)",
 	}
 	app := output.New(output.Options{OutTerminal: true, Size: func() (int, int) { return 80, 24 }})
 	got, err := app.Render(nil, ReportBlocks(r, DetailShort)...)
@@ -242,8 +243,10 @@ func TestSoundNodeFitsScreen(t *testing.T) {
 
 func TestSinceBlocks(t *testing.T) {
 	c := doctor.Changes{
-		New:       []doctor.Finding{finding(doctor.OutcomeFail, "mlx5_1:1", "port is down")},
-		Changed:   []doctor.Change{{Before: finding(doctor.OutcomeWarn, "x", "slow"), Now: finding(doctor.OutcomeFail, "x", "dead")}},
+		New: []doctor.Finding{finding(doctor.OutcomeFail, "mlx5_1:1", "port is down")},
+		Changed: []doctor.Change{{
+			Before: finding(doctor.OutcomeWarn, "x", "slow"), Now: finding(doctor.OutcomeFail, "x", "dead"),
+		}},
 		Gone:      []doctor.Finding{finding(doctor.OutcomeWarn, "y", "small")},
 		NotJudged: []doctor.Finding{finding(doctor.OutcomeWarn, "z", "hot")},
 	}

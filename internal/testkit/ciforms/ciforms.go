@@ -108,7 +108,8 @@ func SARIF(schema *jsonschema.Resolved, data []byte) error {
 				errs = append(errs, fmt.Errorf("result %d of %s has ruleIndex %d", i, r.RuleID, r.RuleIndex))
 			}
 			if faulty := r.Kind == "" || r.Kind == "fail"; faulty == (r.Level == "none") {
-				errs = append(errs, fmt.Errorf("result %d of %s has kind %q and level %q", i, r.RuleID, r.Kind, r.Level))
+				errs = append(errs,
+					fmt.Errorf("result %d of %s has kind %q and level %q", i, r.RuleID, r.Kind, r.Level))
 			}
 		}
 		if with != 0 && with != len(run.Results) {

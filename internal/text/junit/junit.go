@@ -6,8 +6,9 @@
 //	all.Suites = append(all.Suites, suite)
 //	data, err := all.Encode()
 //
-// The format has no standard. The elements and attributes are those of Jenkins' schema (xunit-plugin,
-// junit-10.xsd), and file and line of a test case, which GitLab shows and others ignore.
+// The format has no standard. The elements and attributes are those of Jenkins' schema
+// (xunit-plugin, junit-10.xsd), and file and line of a test case, which GitLab shows and others
+// ignore.
 package junit
 
 import (

@@ -6,7 +6,8 @@
 //	run.Results = append(run.Results, sarif.Result{RuleID: "port-active", …})
 //	data, err := run.Encode()
 //
-// It has the parts of the format that rdmactl uses; the specification's names are those of the JSON.
+// It has the parts of the format that rdmactl uses; the specification's names are those of the
+// JSON.
 package sarif
 
 import (
@@ -104,8 +105,8 @@ type Result struct {
 	Level     string     `json:"level"`
 	Message   Text       `json:"message"`
 	Locations []Location `json:"locations"`
-	// Suppressions is nil if no result of the run is suppressed; Encode makes it empty, not nil, for
-	// the other results of a run with one, as section 3.27.23 demands.
+	// Suppressions is nil if no result of the run is suppressed; Encode makes it empty, not nil,
+	// for the other results of a run with one, as section 3.27.23 demands.
 	Suppressions []Suppression `json:"suppressions,omitzero"`
 }
 
