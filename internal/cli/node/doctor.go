@@ -61,7 +61,9 @@ changed. The exit code is then that of the findings that are new or worse than b
 --thresholds FILE changes limits of the checks; rdmactl doctor thresholds prints the defaults in the
 same form.
 
-Exit codes, of which --exit-on selects those that matter:
+--exit-on selects the least outcome that the exit code reports; what is less is 0.
+
+Exit codes:
 
     0   no check failed; there may be warnings
     1   a check failed, or with --exit-on warn a check warned
