@@ -28,36 +28,35 @@ func TestGathered(t *testing.T) {
 	}
 }
 
-// TestGatheredKnowsAllKinds fails for a kind whose times are missing.
+// TestGatheredKnowsAllKinds fails for a kind whose times are missing or those of another.
 func TestGatheredKnowsAllKinds(t *testing.T) {
 	at := time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC)
-	f := allKinds(at)
-	got := f.Gathered()
+	got := allKinds(at).Gathered()
 	if len(got) != len(facts.Kinds()) {
 		t.Fatalf("%d of %d kinds", len(got), len(facts.Kinds()))
 	}
-	for _, g := range got {
-		if !g.Taken.Equal(at) || g.Seconds != 2 {
-			t.Errorf("%s: taken %v in %v s", g.Kind, g.Taken, g.Seconds)
+	for i, g := range got {
+		if !g.Taken.Equal(at) || g.Seconds != float64(i+1) {
+			t.Errorf("%s: taken %v in %v s, want %d s", g.Kind, g.Taken, g.Seconds, i+1)
 		}
 	}
 }
 
-// allKinds returns facts of which every kind is known.
+// allKinds returns facts of which every kind is known; reading the first took one second, and each
+// other one second more.
 func allKinds(at time.Time) *facts.Facts {
-	const took = 2 * time.Second
 	return &facts.Facts{
-		Links:     &facts.Datum[[]facts.Link]{Taken: at, Took: took},
-		Routes:    &facts.Datum[facts.Routing]{Taken: at, Took: took},
-		Ethtool:   &facts.Datum[[]facts.Ethtool]{Taken: at, Took: took},
-		Modules:   &facts.Datum[[]facts.Module]{Taken: at, Took: took},
-		DCB:       &facts.Datum[[]facts.DCB]{Taken: at, Took: took},
-		Devlink:   &facts.Datum[[]facts.DevlinkDevice]{Taken: at, Took: took},
-		KernelLog: &facts.Datum[[]facts.KernelMessage]{Taken: at, Took: took},
-		Rates:     &facts.Datum[facts.Rates]{Taken: at, Took: took},
-		Probe:     &facts.Datum[[]facts.Probe]{Taken: at, Took: took},
-		Resolver:  &facts.Datum[facts.Resolver]{Taken: at, Took: took},
-		Filter:    &facts.Datum[[]facts.FilterRule]{Taken: at, Took: took},
-		Clock:     &facts.Datum[facts.ClockDiscipline]{Taken: at, Took: took},
+		Links:     &facts.Datum[[]facts.Link]{Taken: at, Took: time.Second},
+		Routes:    &facts.Datum[facts.Routing]{Taken: at, Took: 2 * time.Second},
+		Ethtool:   &facts.Datum[[]facts.Ethtool]{Taken: at, Took: 3 * time.Second},
+		Modules:   &facts.Datum[[]facts.Module]{Taken: at, Took: 4 * time.Second},
+		DCB:       &facts.Datum[[]facts.DCB]{Taken: at, Took: 5 * time.Second},
+		Devlink:   &facts.Datum[[]facts.DevlinkDevice]{Taken: at, Took: 6 * time.Second},
+		KernelLog: &facts.Datum[[]facts.KernelMessage]{Taken: at, Took: 7 * time.Second},
+		Rates:     &facts.Datum[facts.Rates]{Taken: at, Took: 8 * time.Second},
+		Probe:     &facts.Datum[[]facts.Probe]{Taken: at, Took: 9 * time.Second},
+		Resolver:  &facts.Datum[facts.Resolver]{Taken: at, Took: 10 * time.Second},
+		Filter:    &facts.Datum[[]facts.FilterRule]{Taken: at, Took: 11 * time.Second},
+		Clock:     &facts.Datum[facts.ClockDiscipline]{Taken: at, Took: 12 * time.Second},
 	}
 }
