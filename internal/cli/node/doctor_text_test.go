@@ -194,7 +194,8 @@ func TestSilenced(t *testing.T) {
 	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 		t.Errorf("silencedLines = %v, -want +got:\n%s", err, diff)
 	}
-	parts := partsOf(reportOf(t, []doctor.Finding{suppressed}, []doctor.Finding{finding(doctor.OutcomePass, "z", "good")}))
+	good := []doctor.Finding{finding(doctor.OutcomePass, "z", "good")}
+	parts := partsOf(reportOf(t, []doctor.Finding{suppressed}, good))
 	got, err = output.New(output.Options{}).Render(nil, output.Line(parts[0].heading()...))
 	if want := "other checks: 1 check passed, 1 suppressed\n"; string(got) != want || err != nil {
 		t.Errorf("heading = %q, %v, want %q", got, err, want)

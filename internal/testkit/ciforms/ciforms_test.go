@@ -36,7 +36,8 @@ func TestSARIF(t *testing.T) {
 	schema := SARIFSchema(t)
 	good := `{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "t", "rules": [{"id": "r"}]}}, "results": [` +
 		`{"ruleId": "r", "ruleIndex": 0, "level": "error", "message": {"text": "m"}, "suppressions": []},` +
-		`{"ruleId": "r", "ruleIndex": 0, "kind": "pass", "level": "none", "message": {"text": "m"}, "suppressions": []}]}]}`
+		`{"ruleId": "r", "ruleIndex": 0, "kind": "pass", "level": "none", "message": {"text": "m"}, ` +
+		`"suppressions": []}]}]}`
 	if err := SARIF(schema, []byte(good)); err != nil {
 		t.Fatalf("SARIF of %s: %v", good, err)
 	}
