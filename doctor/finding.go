@@ -40,6 +40,9 @@ type Finding struct {
 	Suppressed *Suppression `json:"suppressed,omitempty"`
 }
 
+// Counts reports whether the finding counts: it is neither suppressed nor of a rule on trial.
+func (f Finding) Counts() bool { return f.Suppressed == nil && !f.Shadow }
+
 // Evidence is a value that was read, and its path.
 type Evidence struct {
 	Path  string `json:"path"`  // absolute path on the node; for a line of a file: path, colon, key

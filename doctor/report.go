@@ -1,6 +1,10 @@
 package doctor
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/rdmakit/rdmakit/doctor/facts"
+)
 
 // Schema is the version of the JSON form of a [Report]. A field may be added
 // within a version; one that is removed or changes its meaning makes a new one.
@@ -28,16 +32,12 @@ type Report struct {
 	// Unseen is what the snapshot could not tell ([inventory.Snapshot.Unseen]), so that no check
 	// judged it.
 	Unseen []string `json:"unseen,omitempty"`
-	// NotCovered is what no check of the list is about.
+	// NotCovered is what no check of the list is about ([Options.NotCovered]).
 	NotCovered []string `json:"notCovered"`
-}
-
-// notCovered is what the checks are not about.
-func notCovered() []string {
-	return []string{
-		"error rates (rdmactl status --watch)", "PFC, ECN and buffers", "ACS and IOMMU", "switches and cables " +
-			"(rdmactl fabric)", "bandwidth (rdmactl bench)",
-	}
+	// Gathered is what was read of the kernel beside files, in the order of the kinds.
+	Gathered []facts.Gathering `json:"gathered,omitempty"`
+	// Since compares the findings with those of an earlier report; nil if they were not compared.
+	Since *Changes `json:"since,omitempty"`
 }
 
 // Counts counts findings or checks by outcome. Suppressed ones are counted separately.

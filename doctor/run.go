@@ -29,6 +29,8 @@ type Options struct {
 	Shadow []string
 	// Budget limits the time of all checks together; 0 means none beside the limit of each.
 	Budget time.Duration
+	// NotCovered is what no check is about, for the report.
+	NotCovered []string
 }
 
 // Validate reports IDs in the options that no check has (the error matches [ErrUnknownCheck]) and
@@ -86,7 +88,10 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 	}
 	r := Report{
 		Schema: Schema, Verdict: OutcomeNotApplicable, Checks: []CheckResult{}, Findings: []Finding{},
-		NotCovered: notCovered(),
+		NotCovered: slices.Concat([]string{}, opts.NotCovered),
+	}
+	if in.Facts != nil {
+		r.Gathered = in.Facts.Gathered()
 	}
 	if in.Snapshot != nil {
 		r.Node, r.Unseen = in.Snapshot.Host.Name, in.Snapshot.Unseen()

@@ -20,7 +20,8 @@ type Suppression struct {
 	Object string `json:"object,omitempty"`
 	// Until is the last day on which the suppression applies, YYYY-MM-DD; "" for no last day.
 	Until  string `json:"until,omitempty"`
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"` // why the finding is accepted
+	Who    string `json:"who,omitempty"`    // who accepted it
 }
 
 // ParseSuppression reads ID[@OBJECT][:YYYY-MM-DD], for example "mtu@mlx5_0:1:2027-01-31". Objects

@@ -16,6 +16,7 @@ func cardDriver() doctor.Check {
 		ID:       "card-driver",
 		Title:    "RDMA card without a driver or without its user-space library",
 		Severity: doctor.OutcomeFail,
+		Group:    doctor.GroupInventory,
 		Reads:    []string{"/" + sysfs.BusPCIDevices + "/*/class"},
 		Explanation: prose.Join(`
 			A card needs its driver and the driver's RDMA module to become an RDMA device, and

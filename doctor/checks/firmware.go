@@ -17,6 +17,7 @@ func firmware() doctor.Check {
 		ID:       "firmware",
 		Title:    "different firmware versions on cards of the same model",
 		Severity: doctor.OutcomeWarn,
+		Group:    doctor.GroupInventory,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{deviceFiles("fw_ver"), deviceFiles("board_id")},
 		Explanation: prose.Join(`
@@ -151,13 +152,14 @@ func firmwareRemedy(d *inventory.Device) []string {
 	if !mellanox(d) {
 		return []string{
 			"devlink dev info " + quote("pci/"+d.PCI.Address),
-			fmt.Sprintf("devlink dev flash %s file YOUR_FIRMWARE_FILE", quote("pci/"+d.PCI.Address)),
+			fmt.Sprintf("# with the vendor's file for this board: devlink dev flash %s file YOUR_FIRMWARE_FILE",
+				quote("pci/"+d.PCI.Address)),
 		}
 	}
 	return []string{
 		"# if the flash has a newer version than the one that runs, only the reset is needed",
 		"mstflint -d " + a + " query full",
-		"mstflint -d " + a + " -i YOUR_FIRMWARE_FILE burn",
-		"mstfwreset -d " + a + " reset",
+		"# with the vendor's file for this board: mstflint -d " + a + " -i YOUR_FIRMWARE_FILE burn",
+		"# with no job on the node, for it interrupts all ports of the card: mstfwreset -d " + a + " reset",
 	}
 }

@@ -17,6 +17,7 @@ func gidRoutable() doctor.Check {
 		ID:       "gid-routable",
 		Title:    "RoCE port without a routable IPv4 GID",
 		Severity: doctor.OutcomeFail,
+		Group:    doctor.GroupAddressing,
 		Needs:    doctor.NeedDevices,
 		Reads: []string{
 			portFiles("gids"),

@@ -15,6 +15,7 @@ func linkDowned() doctor.Check {
 		ID:       "link-downed",
 		Title:    "link of a compute port that has failed since the driver was loaded",
 		Severity: doctor.OutcomeInfo,
+		Group:    doctor.GroupLink,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{portFiles("counters/link_downed")},
 		Explanation: prose.Join(`

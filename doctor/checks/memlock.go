@@ -17,6 +17,7 @@ func memlock() doctor.Check {
 		ID:       "memlock",
 		Title:    "locked memory limit too small",
 		Severity: doctor.OutcomeFail,
+		Group:    doctor.GroupHost,
 		Needs:    doctor.NeedDevices | doctor.NeedLimits,
 		Reads:    []string{"/proc/self/limits", "/proc/self/status"},
 		Explanation: prose.Join(`

@@ -16,6 +16,7 @@ func mtu() doctor.Check {
 		ID:       "mtu",
 		Title:    "RoCE port with an active MTU below 4096",
 		Severity: doctor.OutcomeWarn,
+		Group:    doctor.GroupAddressing,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{netFiles("mtu")},
 		Explanation: prose.Join(`

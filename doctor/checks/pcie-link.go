@@ -20,6 +20,7 @@ func pcieLink() doctor.Check {
 		ID:       "pcie-link",
 		Title:    "PCI Express link of a compute port's card that limits its rate",
 		Severity: doctor.OutcomeWarn,
+		Group:    doctor.GroupHost,
 		Needs:    doctor.NeedDevices,
 		Reads: []string{
 			pciFiles("current_link_speed"), pciFiles("current_link_width"), pciFiles("max_link_speed"),

@@ -17,6 +17,7 @@ func portActive() doctor.Check {
 		ID:       "port-active",
 		Title:    "RDMA port that is not active",
 		Severity: doctor.OutcomeFail,
+		Group:    doctor.GroupInventory,
 		Needs:    doctor.NeedDevices,
 		Reads: []string{
 			portFiles("state"),
@@ -144,8 +145,8 @@ func checkInit(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 	f.Remedy = []string{
 		"# on a node with an active port: does a subnet manager answer?",
 		"sminfo",
-		"# if not: start one on exactly one node, or on a managed switch",
-		"systemctl enable --now opensm",
+		"# if not: start one on a managed switch or on exactly one node, where all nodes agree which " +
+			"(systemctl enable --now opensm); a second one disturbs the whole subnet",
 		"# if it does: look at the state of this port",
 		fmt.Sprintf("ibstat %s %d", dev, port),
 	}

@@ -17,6 +17,7 @@ func railRate() doctor.Check {
 		ID:       "rail-rate",
 		Title:    "compute rails at different rates",
 		Severity: doctor.OutcomeFail,
+		Group:    doctor.GroupInventory,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{portFiles("rate")},
 		Explanation: prose.Join(`

@@ -17,6 +17,7 @@ func railSubnet() doctor.Check {
 		ID:       "rail-subnet",
 		Title:    "several RoCE rails in one IP subnet",
 		Severity: doctor.OutcomeInfo,
+		Group:    doctor.GroupAddressing,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{portFiles("state")}, // and the addresses from rtnetlink
 		Explanation: prose.Join(`

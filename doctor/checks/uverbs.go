@@ -20,6 +20,7 @@ func uverbs() doctor.Check {
 		ID:       "uverbs",
 		Title:    "RDMA device that programs can't open",
 		Severity: doctor.OutcomeFail,
+		Group:    doctor.GroupInventory,
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{verbsClass + "/uverbs*/ibdev"},
 		Explanation: prose.Join(`

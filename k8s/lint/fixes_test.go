@@ -72,9 +72,3 @@ func TestFixes(t *testing.T) {
 		})
 	}
 }
-
-func TestXMLText(t *testing.T) {
-	if got, want := xmlText("a\tb\n<ü>\x00\x1b\ufffe\uffff\ufffd"), "a\tb\n<ü>?????"; got != want {
-		t.Errorf("xmlText = %q, want %q", got, want)
-	}
-}

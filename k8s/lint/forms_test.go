@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/rdmakit/rdmakit/internal/testkit/ciforms"
+	"github.com/rdmakit/rdmakit/internal/text/sarif"
 	"github.com/rdmakit/rdmakit/k8s/manifest"
 )
 
@@ -23,13 +25,17 @@ func everything(t *testing.T) []Report {
 	return out
 }
 
-// TestSARIF checks the logs against the schema of SARIF 2.1.0, as far as its parts are written, and
-// the regions against the files: a code host rejects the whole log for one region outside its file.
+// TestSARIF checks the logs against the schema of SARIF 2.1.0, and the regions against the files: a
+// code host rejects the whole log for one region outside its file.
 func TestSARIF(t *testing.T) {
+	schema := ciforms.SARIFSchema(t)
 	for _, report := range everything(t) {
 		data, err := report.SARIF("v1.2.3")
 		if err != nil {
 			t.Fatal(err)
+		}
+		if err := ciforms.SARIF(schema, data); err != nil {
+			t.Errorf("log: %v", err)
 		}
 		var log struct {
 			Schema  string `json:"$schema"`
@@ -127,6 +133,9 @@ func TestJUnit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if err := ciforms.JUnit(data); err != nil {
+				t.Error(err)
+			}
 			var got struct {
 				XMLName  xml.Name `xml:"testsuites"`
 				Tests    int      `xml:"tests,attr"`
@@ -186,14 +195,14 @@ func TestJUnit(t *testing.T) {
 
 // TestArtifact writes names of files as URIs: relative ones from the root of the sources.
 func TestArtifact(t *testing.T) {
-	for in, want := range map[string]sarifArtifact{
-		"sriov/a.yaml":     {"sriov/a.yaml", "%SRCROOT%"},
-		"./sriov//a.yaml":  {"sriov/a.yaml", "%SRCROOT%"},
-		"a b%c#d?.yaml":    {"a%20b%25c%23d%3F.yaml", "%SRCROOT%"},
-		"a:b.yaml":         {"./a:b.yaml", "%SRCROOT%"},
-		"/tmp/a.yaml":      {"file:///tmp/a.yaml", ""},
-		"../other/a.yaml":  {"../other/a.yaml", "%SRCROOT%"},
-		manifest.StdinName: {"stdin", ""},
+	for in, want := range map[string]sarif.Artifact{
+		"sriov/a.yaml":     {URI: "sriov/a.yaml", Base: "%SRCROOT%"},
+		"./sriov//a.yaml":  {URI: "sriov/a.yaml", Base: "%SRCROOT%"},
+		"a b%c#d?.yaml":    {URI: "a%20b%25c%23d%3F.yaml", Base: "%SRCROOT%"},
+		"a:b.yaml":         {URI: "./a:b.yaml", Base: "%SRCROOT%"},
+		"/tmp/a.yaml":      {URI: "file:///tmp/a.yaml", Base: ""},
+		"../other/a.yaml":  {URI: "../other/a.yaml", Base: "%SRCROOT%"},
+		manifest.StdinName: {URI: "stdin", Base: ""},
 	} {
 		if got := artifact(in); got != want {
 			t.Errorf("artifact(%q) = %+v, want %+v", in, got, want)

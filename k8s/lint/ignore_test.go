@@ -184,7 +184,7 @@ func TestSuppressedForms(t *testing.T) {
 	}
 	junit, err := r.JUnit(true)
 	if want := `<skipped message="a &lt;draft&gt;"></skipped>`; err != nil || !strings.Contains(string(junit), want) ||
-		!strings.Contains(string(junit), `tests="1" failures="0" skipped="1"`) {
+		!strings.Contains(string(junit), `tests="1" failures="0" errors="0" skipped="1"`) {
 		t.Errorf("JUnit has no %s or its count, %v:\n%s", want, err, junit)
 	}
 }

@@ -1,111 +1,57 @@
 package lint
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/xml"
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/rdmakit/rdmakit/internal/text/junit"
 )
 
-// The JUnit format that CI systems read. Each file is a suite; each finding, and each object
-// without findings, is a test case.
-type (
-	junitSuites struct {
-		XMLName  xml.Name     `xml:"testsuites"`
-		Name     string       `xml:"name,attr"`
-		Tests    int          `xml:"tests,attr"`
-		Failures int          `xml:"failures,attr"`
-		Skipped  int          `xml:"skipped,attr"`
-		Suites   []junitSuite `xml:"testsuite"`
-	}
-	junitSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Skipped  int         `xml:"skipped,attr"`
-		Cases    []junitCase `xml:"testcase"`
-	}
-	junitCase struct {
-		Name    string        `xml:"name,attr"`
-		Class   string        `xml:"classname,attr"`
-		File    string        `xml:"file,attr,omitempty"`
-		Line    int           `xml:"line,attr,omitempty"`
-		Failure *junitFailure `xml:"failure"`
-		Skipped *junitSkipped `xml:"skipped"`
-		Out     string        `xml:"system-out,omitempty"`
-	}
-	junitSkipped struct {
-		Message string `xml:"message,attr"`
-	}
-	junitFailure struct {
-		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr"`
-		Text    string `xml:",chardata"`
-	}
-)
-
-// JUnit returns the report as JUnit XML. Errors are failures, and so are warnings if strict is
-// true. Other findings are test cases that pass with output. Suppressed findings are skipped test
-// cases.
+// JUnit returns the report as JUnit XML: each file is a suite; each finding, and each object
+// without findings, is a test case. Errors are failures, and so are warnings if strict is true.
+// Other findings are test cases that pass with output. Suppressed findings are skipped test cases.
 func (r Report) JUnit(strict bool) ([]byte, error) {
-	all := junitSuites{Name: "rdmactl k8s lint"}
+	all := junit.Report{Name: "rdmactl k8s lint"}
 	for _, file := range r.Files {
-		suite := r.junitSuite(file, strict)
-		all.Tests += suite.Tests
-		all.Failures += suite.Failures
-		all.Skipped += suite.Skipped
-		all.Suites = append(all.Suites, suite)
+		all.Suites = append(all.Suites, r.junitSuite(file, strict))
 	}
-	var buf bytes.Buffer
-	buf.WriteString(xml.Header)
-	enc := xml.NewEncoder(&buf)
-	enc.Indent("", "  ")
-	if err := enc.Encode(all); err != nil {
-		return nil, fmt.Errorf("encode junit: %w", err)
-	}
-	buf.WriteByte('\n')
-	return buf.Bytes(), nil
+	return all.Encode()
 }
 
-func (r Report) junitSuite(file string, strict bool) junitSuite {
-	suite := junitSuite{Name: xmlText(file)}
-	reported, names := map[string]bool{}, map[string]int{}
-	add := func(f Finding) *junitCase {
+func (r Report) junitSuite(file string, strict bool) junit.Suite {
+	suite := junit.Suite{Name: file}
+	reported := map[string]bool{}
+	testCase := func(f Finding) junit.Case {
 		reported[f.Object] = true
-		name := strings.TrimSpace(f.Object + " " + f.Rule)
-		if names[name]++; names[name] > 1 { // CI systems merge test cases with the same name
-			name = fmt.Sprintf("%s (%d)", name, names[name])
+		return junit.Case{
+			Name: strings.TrimSpace(f.Object + " " + f.Rule), Class: file, File: f.File, Line: f.Line,
 		}
-		suite.Cases = append(suite.Cases,
-			junitCase{Name: xmlText(name), Class: xmlText(file), File: xmlText(f.File), Line: f.Line})
-		return &suite.Cases[len(suite.Cases)-1]
 	}
 	for _, f := range r.Findings {
-		switch {
-		case f.File != file:
-		case f.Severity == SeverityError || strict && f.Severity == SeverityWarn:
-			add(f).Failure = &junitFailure{Message: xmlText(f.Summary), Type: f.Rule, Text: xmlText(f.text())}
-			suite.Failures++
-		default:
-			add(f).Out = xmlText(f.text())
+		if f.File != file {
+			continue
 		}
+		c := testCase(f)
+		if f.Severity == SeverityError || strict && f.Severity == SeverityWarn {
+			c.Failure = &junit.Problem{Message: f.Summary, Type: f.Rule, Text: f.text()}
+		} else {
+			c.Out = f.text()
+		}
+		suite.Add(c)
 	}
 	for _, f := range r.Suppressed {
 		if f.File == file {
-			c := add(f)
-			c.Skipped, c.Out = &junitSkipped{Message: xmlText(cmp.Or(f.Reason, "suppressed"))}, xmlText(f.text())
-			suite.Skipped++
+			c := testCase(f)
+			c.Skipped, c.Out = &junit.Skipped{Message: cmp.Or(f.Reason, "suppressed")}, f.text()
+			suite.Add(c)
 		}
 	}
 	for _, o := range r.Objects {
 		if o.File == file && !reported[o.Object] {
-			suite.Cases = append(suite.Cases,
-				junitCase{Name: xmlText(o.Object), Class: xmlText(file), File: xmlText(o.File), Line: o.Line})
+			suite.Cases = append(suite.Cases, junit.Case{Name: o.Object, Class: file, File: o.File, Line: o.Line})
 		}
 	}
-	suite.Tests = len(suite.Cases)
 	return suite
 }
 
@@ -120,14 +66,4 @@ func (f Finding) text() string {
 		remedy += ": " + f.Fix
 	}
 	return strings.Join(append(lines, "fix: "+remedy), "\n")
-}
-
-// xmlText replaces characters that XML doesn't allow, not even escaped.
-func xmlText(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\t' || r == '\n' || r >= 0x20 && r != 0xfffe && r != 0xffff && r != utf8.RuneError {
-			return r
-		}
-		return '?'
-	}, s)
 }

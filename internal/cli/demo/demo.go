@@ -124,7 +124,8 @@ func fillDemo(ctx context.Context, app *cli.App, report *demoReport, tree *nodet
 		return cli.Exitf(cli.ExitFault, "%d files of the emulated node could not be read", len(snap.Problems))
 	}
 	report.Detect = node.NewDetectReport(snap)
-	report.Doctor, err = doctor.Run(ctx, checks.All(), doctor.Input{Snapshot: &snap}, doctor.Options{Now: app.Now()})
+	report.Doctor, err = doctor.Run(ctx, checks.All(), doctor.Input{Snapshot: &snap},
+		doctor.Options{Now: app.Now(), NotCovered: checks.NotCovered()})
 	if err != nil {
 		return err
 	}
@@ -188,7 +189,11 @@ func (r demoReport) blocks(wide bool) ([]output.Block, error) {
 	blocks = append(blocks, section("detect", "the RDMA devices of the node"))
 	blocks = append(blocks, r.Detect.Blocks()...)
 	blocks = append(blocks, section("doctor", "what is wrong, and what to do about it"))
-	blocks = append(blocks, node.ReportBlocks(r.Doctor, wide)...)
+	detail := node.DetailVerbose
+	if wide {
+		detail = node.DetailWide
+	}
+	blocks = append(blocks, node.ReportBlocks(r.Doctor, detail)...)
 	blocks = append(blocks, section("env", "the environment variables that jobs need"), output.Paragraph(string(env)))
 	return append(blocks, r.verdict()), nil
 }

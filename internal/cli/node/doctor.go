@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,59 +12,128 @@ import (
 	"github.com/rdmakit/rdmakit/doctor/checks"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/record/kernel"
-	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
+// Output formats that only doctor has beside the usual four.
+const (
+	formatJUnit output.Format = "junit"
+	formatSARIF output.Format = "sarif"
+	formatHTML  output.Format = "html"
+	formatProm  output.Format = "prom"
+)
+
 // doctorFlags are the flags of doctor.
 type doctorFlags struct {
-	source       cli.SourceFlags
-	only, skip   []string
-	suppress     []string
-	explain      string
-	list, strict bool
+	source                   cli.SourceFlags
+	further                  []string // nodes beside that of source
+	only, skip, shadow       []string
+	suppress                 []string
+	suppressions, thresholds string
+	explain, since, exitOn   string
+	budget                   time.Duration
+	list, strict, nagios     bool
 }
+
+const doctorLong = `Check a node for RDMA faults. The report is grouped by part of the node, the worst first, with
+a line for each finding and its fix; -v adds the evidence and why it matters, -o wide also lists the
+checks that passed. In the fixes, replace the words that begin with YOUR_. doctor changes nothing.
+
+What could not be checked is never reported as well: checks that don't apply to the node and those
+that need root are listed with the reason, and don't count. --list lists the checks.
+
+-o junit is for CI systems, -o sarif for code hosts, -o html for a ticket (one file, nothing to load),
+-o prom for the textfile collector of node_exporter. --nagios prints the line of a monitoring plugin
+and has its exit codes: 0 no fault, 1 a warning, 2 a failed check, 3 no result.
+
+--since FILE compares with an earlier report of this node (-o json) and lists what is new, gone and
+changed. The exit code is then that of the findings that are new or worse than before.
+
+--suppressions FILE has accepted findings as a YAML list; check and reason are required:
+
+    - check: mtu
+      object: mlx5_0:1        # or a device, for all of its ports; default: every object
+      until: 2027-01-31       # last day; default: for ever
+      reason: the storage network stays at 1500
+      who: jd
+
+--thresholds FILE changes limits of the checks; rdmactl doctor thresholds prints the defaults in the
+same form.
+
+--from can be repeated: then each node is checked, and the nodes are compared rail by rail, as env
+consensus does, and in versions, cables, flow control and NUMA settings. The exit code is 1 if a
+check of a node failed or the nodes differ in a way that breaks or slows jobs.
+
+--exit-on selects the least outcome that the exit code reports; what is less is 0.
+
+Exit codes:
+
+    0   no check failed; there may be warnings
+    1   a check failed, or with --exit-on warn a check warned
+    2   wrong use: a flag, or a file of --since, --suppressions or --thresholds
+    3   nothing failed, and no check applies or the node has no RDMA device
+    4   every check that applies needs root
+    7   no check failed, but a check has no result because a file could not be read`
 
 func newDoctorCommand(app *cli.App) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check this node for RDMA faults and show how to fix them",
-		Long: `Check a node for RDMA faults. For each fault, doctor shows where it was found, why it matters, and
-the commands that fix it; in these commands, replace the words that begin with YOUR_. doctor changes
-nothing. --list lists the checks.
-
-Exit codes:
-
-    0   no check failed; there may be warnings
-    1   a check failed, or with --strict a check warned
-    3   no check applies, such as on a node without RDMA
-    7   no check failed, but a check has no result because a file could not be read`,
+		Long:  doctorLong,
 		Example: `  rdmactl doctor
-  rdmactl doctor --from node17.tar.gz -o wide
-  rdmactl doctor --only port-active,rail-rate -o json
+  rdmactl doctor -v --only port-active,rail-rate
+  rdmactl doctor --from node17.tar.gz -o html > node17.html
+  rdmactl doctor --from gpu-00.tar.gz --from gpu-01.tar.gz --from gpu-02.tar.gz
+  rdmactl doctor -o json > before.json; rdmactl doctor --since before.json
   rdmactl doctor --suppress mtu@mlx5_0:1:2027-01-31
+  rdmactl doctor --nagios --suppressions /etc/rdmakit/accepted.yaml
   rdmactl doctor --explain memlock`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(app, cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := runDoctor(app, cmd, f)
+			if f.nagios {
+				return nagiosError(app, err)
+			}
+			return err
+		},
 	}
+	cli.SetFormats(cmd, append(output.Formats(), formatJUnit, formatSARIF, formatHTML, formatProm)...)
+	f.addTo(cmd)
+	cmd.AddCommand(newThresholdsCommand(app))
+	return cmd
+}
+
+// addTo adds the flags to a command.
+func (f *doctorFlags) addTo(cmd *cobra.Command) {
 	f.source.AddTo(cmd)
+	addFromFlag(cmd, &f.source, &f.further)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.only, "only", nil, "run only the checks `ID,...`")
 	flags.StringSliceVar(&f.skip, "skip", nil, "skip the checks `ID,...`")
+	flags.StringSliceVar(&f.shadow, "shadow", nil, "list the findings of the checks `ID,...` without counting them")
 	flags.StringArrayVar(&f.suppress, "suppress", nil,
 		"don't count the findings of check `ID[@OBJECT][:YYYY-MM-DD]`, "+
 			"until the end of that day if given; can be repeated")
-	flags.BoolVar(&f.strict, "strict", false, "treat warnings as failures")
+	flags.StringVar(&f.suppressions, "suppressions", "", "don't count the findings that are accepted in `FILE` (YAML)")
+	flags.StringVar(&f.thresholds, "thresholds", "", "use the limits in `FILE` (YAML)")
+	flags.StringVar(&f.since, "since", "", "compare with the earlier report in `FILE` (-o json)")
+	flags.DurationVar(&f.budget, "budget", 0,
+		"`DURATION` that all checks together may take; those that are left have no result (default: no limit)")
+	flags.StringVar(&f.exitOn, "exit-on", "", "least `OUTCOME` that the exit code reports: "+
+		strings.Join(exitLevels(), ", ")+" (default: unknown)")
+	flags.BoolVar(&f.strict, "strict", false, "treat warnings as failures: --exit-on warn")
+	flags.BoolVar(&f.nagios, "nagios", false, "print one line with the exit codes of a monitoring plugin")
 	flags.BoolVar(&f.list, "list", false, "list the checks without running them")
 	flags.StringVar(&f.explain, "explain", "", "explain the check `ID` without running it")
-	cmd.MarkFlagsMutuallyExclusive("list", "explain")
+	cmd.MarkFlagsMutuallyExclusive("list", "explain", "nagios", "since")
+	cmd.MarkFlagsMutuallyExclusive("exit-on", "strict", "nagios")
 	ids := checkIDs()
-	for _, name := range []string{"only", "skip", "explain"} {
+	for _, name := range []string{"only", "skip", "shadow", "explain"} {
 		cli.CompleteWords(cmd, name, ids)
 	}
-	return cmd
+	cli.CompleteWords(cmd, "exit-on", exitLevels())
 }
 
 func checkIDs() []string {
@@ -76,8 +146,15 @@ func checkIDs() []string {
 
 func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	all := checks.All()
+	err := f.validate(app)
+	if err == nil && len(f.further) > 0 {
+		err = f.validateNodes(app)
+	}
+	if err != nil {
+		return cli.UsageError(cmd, err)
+	}
 	if f.list {
-		return app.Out.Print(all, checkTable(all))
+		return app.Out.Print(all, checkTables(all)...)
 	}
 	if f.explain != "" {
 		return explainCheck(app, cmd, all, f.explain)
@@ -86,7 +163,19 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	if err != nil {
 		return cli.UsageError(cmd, err)
 	}
-	opts.Now = app.Now()
+	if err := f.readFiles(all, &opts); err != nil {
+		return err
+	}
+	var before *doctor.Report
+	if f.since != "" {
+		if before, err = readReport(f.since); err != nil {
+			return err
+		}
+	}
+	opts.Now, opts.NotCovered = app.Now(), checks.NotCovered()
+	if len(f.further) > 0 {
+		return runDoctorNodes(app, cmd, all, append([]string{f.source.From}, f.further...), opts)
+	}
 	// The report has the files that a check needs and that could not be read, so the error of the
 	// scan about them is only a note.
 	n, err := app.OpenNode(f.source)
@@ -106,6 +195,24 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	if err != nil {
 		return err
 	}
+	if before != nil {
+		if err := report.Compare(*before); err != nil {
+			return cli.WithHints(cli.Exitf(cli.ExitUsage, "--since %s: %w", f.since, err),
+				"compare the reports of one node: --from reads its bundle")
+		}
+	}
+	noteDoctor(app, &snap, report)
+	if f.nagios {
+		return printNagios(app, &snap, report)
+	}
+	if err := printDoctor(app, all, &snap, report, f.strict); err != nil {
+		return err
+	}
+	return f.result(app, &snap, report)
+}
+
+// noteDoctor prints notes on what the report can't say of the node.
+func noteDoctor(app *cli.App, snap *inventory.Snapshot, report doctor.Report) {
 	for _, s := range report.Expired {
 		app.Out.Note("note: the suppression of %s ended on %s",
 			strings.TrimSuffix(s.CheckID+"@"+s.Object, "@"), s.Until)
@@ -115,10 +222,6 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 			app.Out.Note("note: %s: %s (%s)", o.Object, o.Text, o.Remedy)
 		}
 	}
-	if err := app.Out.Print(report, ReportBlocks(report, app.Out.Wide())...); err != nil {
-		return err
-	}
-	return doctorResult(app, &snap, report, f.strict)
 }
 
 // coveredByCheck reports whether a check reports the obstacle; doctor prints notes about the other
@@ -128,10 +231,28 @@ func coveredByCheck(obstacle string) bool {
 		obstacle != inventory.ObstacleNoPCIAccess
 }
 
+// validate reports flags whose values or combinations make no sense.
+func (f doctorFlags) validate(app *cli.App) error {
+	format := app.Out.Format()
+	usual := slices.Contains(output.Formats(), format)
+	switch {
+	case f.exitOn != "" && !slices.Contains(exitLevels(), f.exitOn):
+		err := fmt.Errorf("--exit-on: %q is not one of %s", f.exitOn, strings.Join(exitLevels(), ", "))
+		return cli.WithHints(err, cli.DidYouMean(spelling.Nearest(f.exitOn, exitLevels(), spelling.Loose))...)
+	case f.budget < 0:
+		return fmt.Errorf("--budget: %v is negative", f.budget)
+	case (f.list || f.explain != "") && !usual:
+		return fmt.Errorf("-o %s can't be combined with --list or --explain", format)
+	case f.nagios && format != output.FormatTable && format != output.FormatWide:
+		return fmt.Errorf("-o %s can't be combined with --nagios, which has a form of its own", format)
+	}
+	return nil
+}
+
 // options converts the flags into options of a run and validates them.
 func (f doctorFlags) options(all []doctor.Check) (doctor.Options, error) {
-	opts := doctor.Options{Only: f.only, Skip: f.skip}
-	named := slices.Concat(f.only, f.skip)
+	opts := doctor.Options{Only: f.only, Skip: f.skip, Shadow: f.shadow, Budget: f.budget}
+	named := slices.Concat(f.only, f.skip, f.shadow)
 	for _, text := range f.suppress {
 		s, err := doctor.ParseSuppression(text)
 		if err != nil {
@@ -157,71 +278,4 @@ func unknownCheck(id string) error {
 	err := fmt.Errorf("%w: %q", doctor.ErrUnknownCheck, id)
 	return cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, ids, spelling.Loose))...),
 		"rdmactl doctor --list lists the checks")
-}
-
-// doctorResult returns the error that carries the exit code of a run, nil for 0.
-func doctorResult(app *cli.App, snap *inventory.Snapshot, r doctor.Report, strict bool) error {
-	switch {
-	case r.Counts.Fail > 0 || strict && r.Counts.Warn > 0:
-		return cli.ExitSilently(cli.ExitFault)
-	case r.Counts.Unknown > 0:
-		return cli.ExitSilently(cli.ExitPartial)
-	case r.Verdict == doctor.OutcomeNotApplicable:
-		return noCheckApplies(snap, r)
-	case r.Counts.Warn > 0:
-		app.Out.Note("note: %s; with --strict the exit code is 1", english.Count(r.CheckCounts.Warn, "warning"))
-	}
-	return nil
-}
-
-// noCheckApplies returns an error that says why no check applies, with hints.
-func noCheckApplies(snap *inventory.Snapshot, r doctor.Report) error {
-	switch {
-	case len(r.Findings) == 0:
-		return cli.Exitf(cli.ExitNotFound, "no checks are selected")
-	case len(snap.Devices) > 0:
-		return cli.Exitf(cli.ExitNotFound, "none of these checks applies to this node")
-	}
-	var hints []string
-	for _, o := range snap.Obstacles() {
-		hints = append(hints, o.Remedy)
-	}
-	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%s", r.Findings[0].Summary),
-		append(hints, "rdmactl detect shows what this node has")...)
-}
-
-func explainCheck(app *cli.App, cmd *cobra.Command, all []doctor.Check, id string) error {
-	if err := unknownCheck(id); err != nil {
-		return cli.UsageError(cmd, err)
-	}
-	c := all[slices.IndexFunc(all, func(c doctor.Check) bool { return c.ID == id })]
-	list := output.List{Items: []output.Item{
-		{Key: "at worst", Value: outcomeCell(c.Severity, string(c.Severity))},
-		{Key: "needs", Value: output.Plain(c.Needs.String()).Flow(0)},
-	}}
-	for i, pattern := range c.Reads {
-		list.Items = append(list.Items, output.Item{Key: cli.FirstOnly(i, "reads"), Value: output.Plain(pattern)})
-	}
-	for i, source := range c.Sources {
-		list.Items = append(list.Items,
-			output.Item{Key: cli.FirstOnly(i, "source"), Value: output.Plain(source).Flow(0)})
-	}
-	return app.Out.Print(c,
-		output.Text{Lines: [][]output.Cell{{output.Bold(c.ID), output.Plain(": " + c.Title)}}},
-		output.Line(output.Plain(c.Explanation).Flow(cli.TextWidth)),
-		output.Line(output.Plain(c.Remedy).Flow(cli.TextWidth)),
-		list)
-}
-
-func checkTable(all []doctor.Check) output.Table {
-	t := output.Table{Columns: []output.Column{
-		{Name: "check"}, {Name: "at worst"}, {Name: "finds", Wrap: true}, {Name: "needs", Wide: true},
-	}}
-	for _, c := range all {
-		t.Rows = append(t.Rows, []output.Cell{
-			output.Plain(c.ID), outcomeCell(c.Severity, string(c.Severity)), output.Plain(c.Title),
-			output.Plain(c.Needs.String()),
-		})
-	}
-	return t
 }

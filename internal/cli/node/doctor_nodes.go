@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,10 +66,25 @@ func runDoctorNodes(app *cli.App, cmd *cobra.Command, checks []doctor.Check, nam
 	if err != nil {
 		return err
 	}
-	if err := app.Out.Print(report, nodesBlocks(report, app.Out.Wide())...); err != nil {
+	if err := app.Out.Print(report, nodesBlocks(report, detailOf(app))...); err != nil {
 		return err
 	}
 	return nodesResult(report)
+}
+
+// validateNodes reports flags that a comparison of nodes does not have.
+func (f doctorFlags) validateNodes(app *cli.App) error {
+	switch {
+	case f.since != "":
+		return errors.New("--since compares the reports of one node; give one --from")
+	case f.nagios:
+		return errors.New("--nagios is for one node; give one --from")
+	case f.exitOn != "" || f.strict:
+		return errors.New("--exit-on and --strict are for one node; give one --from")
+	case !slices.Contains(output.Formats(), app.Out.Format()):
+		return fmt.Errorf("-o %s is for one node; give one --from", app.Out.Format())
+	}
+	return nil
 }
 
 // openNodes reads recorded nodes completely, so that no file stays open.
@@ -94,7 +110,7 @@ func openNodes(ctx context.Context, app *cli.App, names []string) ([]nodes.Node,
 }
 
 // nodesBlocks shows what each node has of its own, then the comparison.
-func nodesBlocks(r nodes.Report, wide bool) []output.Block {
+func nodesBlocks(r nodes.Report, detail Detail) []output.Block {
 	var blocks []output.Block
 	for _, n := range r.Nodes {
 		name := n.Report.Node
@@ -103,9 +119,9 @@ func nodesBlocks(r nodes.Report, wide bool) []output.Block {
 		}
 		blocks = append(blocks, output.Text{Lines: [][]output.Cell{{output.Bold("node " + name),
 			output.Dim("  " + n.Source)}}})
-		blocks = append(blocks, nodeFaults(n.Report, wide)...)
+		blocks = append(blocks, nodeFaults(n.Report, detail)...)
 	}
-	blocks = append(blocks, consensusBlocks(r.Comparison, wide)...)
+	blocks = append(blocks, consensusBlocks(r.Comparison, detail == DetailWide)...)
 	if len(r.NotCompared) > 0 {
 		blocks = append(blocks, output.Line(
 			output.Dim("not compared, for fewer than two nodes have it: "+strings.Join(r.NotCompared,
@@ -115,9 +131,9 @@ func nodesBlocks(r nodes.Report, wide bool) []output.Block {
 }
 
 // nodeFaults shows the findings of one node that need a look, a line each, and its summary.
-func nodeFaults(r doctor.Report, wide bool) []output.Block {
-	if wide {
-		return ReportBlocks(r, wide)
+func nodeFaults(r doctor.Report, detail Detail) []output.Block {
+	if detail != DetailShort {
+		return ReportBlocks(r, detail)
 	}
 	t := output.Text{}
 	for _, o := range []doctor.Outcome{doctor.OutcomeFail, doctor.OutcomeUnknown, doctor.OutcomeWarn} {

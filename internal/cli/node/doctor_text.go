@@ -5,57 +5,273 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
-// ReportBlocks formats a report as text: first the faults by check, each with its evidence, reason
-// and remedy; then one line for each check that passed or does not apply; then the summary line.
-//
-// Objects that passed a check, or that it does not apply to, are listed with the worst finding of
-// that check: a separate line "pass" would say that the whole check passed.
-func ReportBlocks(r doctor.Report, wide bool) []output.Block {
+// Detail is how much of a report is shown.
+type Detail int
+
+// The details.
+const (
+	DetailShort   Detail = iota // a line for each finding, with its fix
+	DetailVerbose               // evidence, reasons and all commands as well
+	DetailWide                  // every check that passed as well
+)
+
+// detailOf returns the detail that the flags of a run ask for.
+func detailOf(app *cli.App) Detail {
+	switch {
+	case app.Out.Wide():
+		return DetailWide
+	case app.Verbose():
+		return DetailVerbose
+	}
+	return DetailShort
+}
+
+// ReportBlocks formats a report as text: the parts of the node with findings, the worst first; one
+// line for each of the other parts, with the number of checks that passed; what was not checked,
+// and why; and the summary line.
+func ReportBlocks(r doctor.Report, d Detail) []output.Block {
 	var blocks []output.Block
 	var quiet [][]output.Cell
-	shown := map[string]bool{} // checks with a block
-	for _, o := range doctor.Outcomes() {
-		for _, group := range findingGroups(r.Findings, o) {
-			id := group[0].CheckID
-			switch {
-			case o == doctor.OutcomeNotApplicable: // below, by reason
-			case o == doctor.OutcomePass && !shown[id]:
-				quiet = append(quiet, passLines(group, wide)...)
-			case o == doctor.OutcomePass: // with the block
-			default:
-				var rest []doctor.Finding
-				if !shown[id] {
-					rest = harmless(r.Findings, id)
-				}
-				shown[id] = true
-				blocks = append(blocks, findingBlock(r, o, group, rest, wide))
-			}
-		}
-	}
-	quiet = append(quiet, notApplicableLines(r.Findings, shown)...)
-	for _, f := range r.Findings {
-		if f.Suppressed != nil {
-			quiet = append(quiet, suppressedLine(f))
+	parts := partsOf(r)
+	for _, p := range parts {
+		switch {
+		case len(p.faults()) > 0:
+			blocks = append(blocks, p.blocks(d)...)
+		case d == DetailWide:
+			blocks = append(blocks, output.Text{Lines: append([][]output.Cell{p.heading()}, p.passedLines()...)})
+		default:
+			quiet = append(quiet, p.heading())
 		}
 	}
 	if len(quiet) > 0 {
 		blocks = append(blocks, output.Text{Lines: quiet})
 	}
-	blocks = append(blocks, output.Text{Lines: [][]output.Cell{sumLine(r)}})
-	blocks = append(blocks, unseenLine(r.Unseen)...)
-	if len(r.NotCovered) == 0 {
-		return blocks
+	if lines := uncheckedLines(r, d); len(lines) > 0 {
+		blocks = append(blocks, output.Text{Lines: lines})
 	}
-	return append(blocks, output.Line(
-		output.Dim("no check covers: "+strings.Join(r.NotCovered, "; ")).Flow(cli.TextWidth)))
+	blocks = append(blocks, sinceBlocks(r.Since)...)
+	return append(blocks, output.Text{Lines: [][]output.Cell{sumLine(r)}})
+}
+
+// part is a part of the node with its checks.
+type part struct {
+	title    string
+	report   doctor.Report
+	checks   []doctor.CheckResult
+	findings []doctor.Finding // that count
+}
+
+// partsOf returns the parts of a report, the one with the worst finding first.
+func partsOf(r doctor.Report) []part {
+	var parts []part
+	for _, g := range append(doctor.Groups(), "") {
+		p := part{title: string(g), report: r}
+		if g == "" {
+			p.title = "other checks"
+		}
+		for _, c := range r.Checks {
+			if c.Group != g || c.Shadow {
+				continue
+			}
+			p.checks = append(p.checks, c)
+			for _, f := range r.Findings {
+				if f.CheckID == c.ID && f.Counts() {
+					p.findings = append(p.findings, f)
+				}
+			}
+		}
+		if len(p.checks) > 0 {
+			parts = append(parts, p)
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return b.worst().Compare(a.worst()) })
+	return parts
+}
+
+// worst returns the worst outcome that deserves a look, and pass if there is none.
+func (p part) worst() doctor.Outcome {
+	worst := doctor.OutcomePass
+	for _, f := range p.findings {
+		if f.Outcome.Compare(worst) > 0 {
+			worst = f.Outcome
+		}
+	}
+	return worst
+}
+
+// faults returns the findings that deserve a look by check and explanation, the worst first.
+func (p part) faults() [][]doctor.Finding {
+	var all [][]doctor.Finding
+	for _, o := range doctor.Outcomes() {
+		if o.Compare(doctor.OutcomePass) > 0 {
+			all = append(all, findingGroups(p.findings, o)...)
+		}
+	}
+	return all
+}
+
+// heading returns "link quality: 1 failed, 13 checks passed".
+func (p part) heading() []output.Cell {
+	line := []output.Cell{output.Bold(p.title + ":").Flow(0)}
+	var c doctor.Counts
+	for _, check := range p.checks {
+		if !slices.ContainsFunc(p.findings, func(f doctor.Finding) bool { return f.CheckID == check.ID }) {
+			c.Suppressed++
+			continue
+		}
+		switch check.Outcome {
+		case doctor.OutcomeFail:
+			c.Fail++
+		case doctor.OutcomeUnknown:
+			c.Unknown++
+		case doctor.OutcomeWarn:
+			c.Warn++
+		case doctor.OutcomeInfo:
+			c.Info++
+		case doctor.OutcomePass:
+			c.Pass++
+		case doctor.OutcomePrivilege:
+			c.Privilege++
+		default:
+			c.NotApplicable++
+		}
+	}
+	sep := " "
+	add := func(n int, o doctor.Outcome, text string) {
+		if n > 0 {
+			line = append(line, output.Plain(sep).Flow(0), outcomeCell(o, text).Flow(0))
+			sep = ", "
+		}
+	}
+	add(c.Fail, doctor.OutcomeFail, fmt.Sprintf("%d failed", c.Fail))
+	add(c.Unknown, doctor.OutcomeUnknown, fmt.Sprintf("%d unknown", c.Unknown))
+	add(c.Warn, doctor.OutcomeWarn, english.Count(c.Warn, "warning"))
+	add(c.Info, doctor.OutcomeInfo, fmt.Sprintf("%d info", c.Info))
+	if sep == " " {
+		add(c.Pass, doctor.OutcomePass, english.Count(c.Pass, "check")+" passed")
+	} else {
+		add(c.Pass, doctor.OutcomePass, fmt.Sprintf("%d passed", c.Pass))
+	}
+	add(c.NotApplicable, doctor.OutcomeNotApplicable, fmt.Sprintf("%d not applicable", c.NotApplicable))
+	add(c.Privilege, doctor.OutcomePrivilege, privilegeText(c.Privilege))
+	add(c.Suppressed, doctor.OutcomeNotApplicable, fmt.Sprintf("%d suppressed", c.Suppressed))
+	return line
+}
+
+func privilegeText(n int) string {
+	if n == 1 {
+		return "1 needs root"
+	}
+	return fmt.Sprintf("%d need root", n)
+}
+
+// blocks shows a part with findings.
+func (p part) blocks(d Detail) []output.Block {
+	if d == DetailShort {
+		t := output.Text{Lines: [][]output.Cell{p.heading()}}
+		for _, group := range p.faults() {
+			t.Lines = append(t.Lines, shortLines(group)...)
+		}
+		return []output.Block{t}
+	}
+	blocks := []output.Block{output.Line(p.heading()...)}
+	shown := map[string]bool{} // checks with a block
+	for _, group := range p.faults() {
+		id := group[0].CheckID
+		var rest []doctor.Finding
+		if !shown[id] {
+			rest = harmless(p.findings, id)
+		}
+		shown[id] = true
+		blocks = append(blocks, findingBlock(p.report, group[0].Outcome, group, rest, d == DetailWide))
+	}
+	if lines := p.passedLines(); d == DetailWide && len(lines) > 0 {
+		blocks = append(blocks, output.Text{Lines: lines})
+	}
+	return blocks
+}
+
+// passedLines returns a line for each check that passed, with its evidence.
+func (p part) passedLines() [][]output.Cell {
+	var lines [][]output.Cell
+	for _, c := range p.checks {
+		if c.Outcome != doctor.OutcomePass {
+			continue
+		}
+		for _, f := range p.findings {
+			if f.CheckID != c.ID || f.Outcome != doctor.OutcomePass {
+				continue
+			}
+			lines = append(lines, []output.Cell{
+				output.Plain("  "), output.Good("pass"), output.Plain("  "),
+				output.Plain(f.CheckID + ": " + f.Summary).Flow(0),
+			})
+			lines = append(lines, evidenceLines(f.Evidence, "        ", true)...)
+		}
+	}
+	return lines
+}
+
+// Measures of the short form.
+const (
+	shortFindings = 3 // lines for the findings of one check
+	shortFixes    = 2 // lines of their fix
+	labelColumn   = "           "
+)
+
+// shortLines shows the findings that share a check and an explanation: a line for each, and the
+// first lines of the fix.
+func shortLines(group []doctor.Finding) [][]output.Cell {
+	var lines [][]output.Cell
+	o := group[0].Outcome
+	label := strings.ToUpper(string(o))
+	fill := labelColumn[:len(labelColumn)-2-len(label)]
+	merged := mergeEqual(group)
+	if len(merged) > shortFindings+1 {
+		merged = merged[:shortFindings]
+	}
+	shown := 0
+	for _, m := range merged {
+		shown += len(m.objects)
+		where := " " + cli.SomeNames(m.objects, false) + ": "
+		if where == " "+doctor.ObjectNode+": " {
+			where = ": "
+		}
+		lines = append(lines, []output.Cell{
+			output.Plain("  "), outcomeCell(o, label), output.Plain(fill),
+			output.Bold(m.CheckID).Flow(0), output.Plain(where + m.Summary).Flow(0),
+		})
+	}
+	indent := output.Plain(labelColumn)
+	if n := len(group) - shown; n > 0 {
+		lines = append(lines, []output.Cell{
+			indent, output.Dim(fmt.Sprintf("and %d more findings of %s (-v)", n, group[0].CheckID)),
+		})
+	}
+	fixes := remedies(group)
+	for i, line := range fixes {
+		if i == shortFixes || i == 1 && !strings.HasPrefix(fixes[0], "#") {
+			lines = append(lines, []output.Cell{
+				indent, output.Dim("     and " + english.Count(len(fixes)-i, "more line") + " (-v)"),
+			})
+			break
+		}
+		head, cell := output.Plain("     "), output.Plain(line)
+		if i == 0 {
+			head = output.Bold("fix  ")
+		}
+		if strings.HasPrefix(line, "#") {
+			cell = output.Dim(line).Flow(0)
+		}
+		lines = append(lines, []output.Cell{indent, head, cell})
+	}
+	return lines
 }
 
 // findingGroups collects the findings of an outcome by check and explanation, in order.
@@ -114,87 +330,6 @@ func mergeEqual(group []doctor.Finding) []*objectsFinding {
 	return merged
 }
 
-// findingBlock shows the findings that share a check and an explanation, and the harmless rest of
-// the check.
-func findingBlock(r doctor.Report, o doctor.Outcome, group, rest []doctor.Finding, wide bool) output.Block {
-	id := group[0].CheckID
-	head := []output.Cell{outcomeCell(o, strings.ToUpper(string(o))), output.Plain("  "), output.Bold(id)}
-	if o != doctor.OutcomeUnknown { // it is not known whether the fault in the title exists
-		head = append(head, output.Plain(": "), output.Plain(titleOf(r, id)).Flow(0))
-	}
-	t := output.Text{Lines: [][]output.Cell{head}}
-	merged := mergeEqual(group)
-	width := 0
-	for _, m := range merged {
-		if len(m.objects) == 1 {
-			width = max(width, ansi.StringWidth(m.objects[0]))
-		}
-	}
-	if len(rest) > 0 {
-		width = max(width, len(doctor.OutcomePass))
-	}
-	indent := strings.Repeat(" ", width+4)
-	for _, m := range merged {
-		t.Lines = append(t.Lines, m.lines(width)...)
-		if o != doctor.OutcomeUnknown { // its summary is the path and the error
-			t.Lines = append(t.Lines, evidenceLines(m.evidence, indent, wide)...)
-		}
-	}
-	for _, f := range rest {
-		mark := output.Good("pass")
-		if f.Outcome == doctor.OutcomeNotApplicable {
-			mark = output.Dim("n/a ")
-		}
-		fill := strings.Repeat(" ", width-len(mark.Text)+2)
-		t.Lines = append(t.Lines, []output.Cell{
-			output.Plain("  "), mark, output.Plain(fill), output.Plain(f.Summary).Flow(0),
-		})
-		if wide {
-			t.Lines = append(t.Lines, evidenceLines(f.Evidence, indent, wide)...)
-		}
-	}
-	if why := group[0].Explanation; why != "" {
-		t.Lines = append(t.Lines, cli.LabelledText("why", why, cli.IndentedWidth))
-	}
-	return output.Text{Lines: append(t.Lines, cli.LabelledLines("fix", remedies(group))...)}
-}
-
-// lines shows one object and what is wrong with it, beside objects of some width; several stand in
-// a line of their own, all of them, for a fault that is everywhere has another cause than one that
-// is not.
-func (m *objectsFinding) lines(width int) [][]output.Cell {
-	summary := output.Plain(m.Summary).Flow(0)
-	if len(m.objects) > 1 {
-		return [][]output.Cell{
-			{output.Plain("  "), output.Bold(strings.Join(m.objects, ", ")).Flow(cli.TextWidth - len("  "))},
-			{output.Plain(strings.Repeat(" ", width+4)), summary},
-		}
-	}
-	fill := strings.Repeat(" ", width-ansi.StringWidth(m.objects[0])+2)
-	return [][]output.Cell{{output.Plain("  "), output.Bold(m.objects[0]), output.Plain(fill), summary}}
-}
-
-func titleOf(r doctor.Report, id string) string {
-	i := slices.IndexFunc(r.Checks, func(c doctor.CheckResult) bool { return c.ID == id })
-	if i < 0 {
-		return ""
-	}
-	return r.Checks[i].Title
-}
-
-func evidenceLines(ev []doctor.Evidence, indent string, wide bool) [][]output.Cell {
-	var lines [][]output.Cell
-	for i, e := range ev {
-		if i == cli.EvidenceShown && len(ev) > cli.EvidenceShown+1 && !wide {
-			lines = append(lines,
-				[]output.Cell{output.Plain(indent), output.Dim(fmt.Sprintf("and %d more (-o wide)", len(ev)-i))})
-			break
-		}
-		lines = append(lines, []output.Cell{output.Plain(indent), output.Dim(e.String())})
-	}
-	return lines
-}
-
 // remedies joins the commands of findings without duplicate lines. That keeps their order, because
 // each remedy begins with the more general lines.
 func remedies(group []doctor.Finding) []string {
@@ -207,52 +342,6 @@ func remedies(group []doctor.Finding) []string {
 		}
 	}
 	return lines
-}
-
-// passLines returns a line for each finding of outcome pass; with -o wide also its evidence.
-func passLines(group []doctor.Finding, wide bool) [][]output.Cell {
-	var lines [][]output.Cell
-	for _, f := range group {
-		lines = append(lines, []output.Cell{
-			output.Good("pass"), output.Plain("  "), output.Plain(f.CheckID + ": " + f.Summary).Flow(0),
-		})
-		if wide {
-			lines = append(lines, evidenceLines(f.Evidence, "      ", wide)...)
-		}
-	}
-	return lines
-}
-
-// notApplicableLines returns a line for each reason, with all checks that report it, except those
-// that are shown already.
-func notApplicableLines(findings []doctor.Finding, shown map[string]bool) [][]output.Cell {
-	var reasons []string
-	ids := map[string][]string{}
-	for _, f := range findings {
-		if f.Outcome != doctor.OutcomeNotApplicable || shown[f.CheckID] {
-			continue
-		}
-		if ids[f.Summary] == nil {
-			reasons = append(reasons, f.Summary)
-		}
-		ids[f.Summary] = append(ids[f.Summary], f.CheckID)
-	}
-	var lines [][]output.Cell
-	for _, why := range reasons {
-		lines = append(lines, []output.Cell{
-			output.Dim("n/a "), output.Plain("  "), output.Plain(strings.Join(ids[why], ", ") + ": " + why).Flow(0),
-		})
-	}
-	return lines
-}
-
-func suppressedLine(f doctor.Finding) []output.Cell {
-	until := ""
-	if f.Suppressed.Until != "" {
-		until = " until " + f.Suppressed.Until
-	}
-	text := fmt.Sprintf("%s: %s: %s (%s, suppressed%s)", f.CheckID, f.Object, f.Summary, f.Outcome, until)
-	return []output.Cell{output.Dim("mute"), output.Plain("  "), output.Plain(text).Flow(0)}
 }
 
 // sumLine returns the summary, "8 checks: 2 failed, 1 warning, 5 passed": each check once, by its
@@ -273,7 +362,9 @@ func sumLine(r doctor.Report) []output.Cell {
 	add(c.Info, doctor.OutcomeInfo, fmt.Sprintf("%d info", c.Info))
 	add(c.Pass, doctor.OutcomePass, fmt.Sprintf("%d passed", c.Pass))
 	add(c.NotApplicable, doctor.OutcomeNotApplicable, fmt.Sprintf("%d not applicable", c.NotApplicable))
+	add(c.Privilege, doctor.OutcomePrivilege, privilegeText(c.Privilege))
 	add(c.Suppressed, doctor.OutcomeNotApplicable, fmt.Sprintf("%d suppressed", c.Suppressed))
+	add(c.Shadow, doctor.OutcomeNotApplicable, fmt.Sprintf("%d on trial", c.Shadow))
 	if sep == " " {
 		line = append(line, output.Plain(" nothing to check").Flow(0))
 	}
@@ -301,7 +392,7 @@ func outcomeCell(o doctor.Outcome, text string) output.Cell {
 		return output.Warn(text)
 	case doctor.OutcomePass:
 		return output.Good(text)
-	case doctor.OutcomeNotApplicable:
+	case doctor.OutcomeNotApplicable, doctor.OutcomePrivilege:
 		return output.Dim(text)
 	}
 	return output.Plain(text)

@@ -1,8 +1,11 @@
 package node
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/doctor"
@@ -17,6 +20,7 @@ func reportOf(t *testing.T, lists ...[]doctor.Finding) doctor.Report {
 		*map[doctor.Outcome]*int{
 			doctor.OutcomeFail: &c.Fail, doctor.OutcomeUnknown: &c.Unknown, doctor.OutcomeWarn: &c.Warn,
 			doctor.OutcomeInfo: &c.Info, doctor.OutcomePass: &c.Pass, doctor.OutcomeNotApplicable: &c.NotApplicable,
+			doctor.OutcomePrivilege: &c.Privilege,
 		}[o]++
 	}
 	for i, findings := range lists {
@@ -46,17 +50,37 @@ func finding(o doctor.Outcome, object, summary string, evidence ...string) docto
 func TestReportBlocks(t *testing.T) {
 	down := finding(doctor.OutcomeFail, "mlx5_3:1", "port is down", "/sys/3")
 	down.Remedy = []string{"ip link set dev ens3 up"}
+	faulty := reportOf(t, []doctor.Finding{
+		finding(doctor.OutcomeFail, "mlx5_0:1", "no routable GID", "/sys/0"),
+		finding(doctor.OutcomeFail, "mlx5_1:1", "no routable GID", "/sys/1"),
+		down,
+		finding(doctor.OutcomePass, "node", "5 of 8 ports"),
+	}, []doctor.Finding{finding(doctor.OutcomePass, "node", "all well", "/sys/4")})
+	harmless := reportOf(t,
+		[]doctor.Finding{
+			finding(doctor.OutcomeWarn, "x", "slow"),
+			finding(doctor.OutcomeNotApplicable, "node", "no second rail"),
+		},
+		[]doctor.Finding{finding(doctor.OutcomeNotApplicable, "node", "no second rail")},
+		[]doctor.Finding{finding(doctor.OutcomeNotApplicable, "node", "no second rail")},
+		[]doctor.Finding{finding(doctor.OutcomePrivilege, "node", "the kernel's log")},
+	)
 	tests := []struct {
-		name string
-		r    doctor.Report
-		want string
+		name   string
+		r      doctor.Report
+		detail Detail
+		want   string
 	}{
-		{"equal findings are one, and a check counts once", reportOf(t, []doctor.Finding{
-			finding(doctor.OutcomeFail, "mlx5_0:1", "no routable GID", "/sys/0"),
-			finding(doctor.OutcomeFail, "mlx5_1:1", "no routable GID", "/sys/1"),
-			down,
-			finding(doctor.OutcomePass, "node", "5 of 8 ports"),
-		}, []doctor.Finding{finding(doctor.OutcomePass, "node", "all well")}), `FAIL  a: title of a
+		{"a line for each finding, equal ones together", faulty, DetailShort, `other checks: 1 failed, 1 passed
+  FAIL     a mlx5_0:1, mlx5_1:1: no routable GID
+  FAIL     a mlx5_3:1: port is down
+           fix  ip link set dev ens3 up
+
+2 checks: 1 failed, 1 passed; 3 findings
+`},
+		{"verbose has evidence and reasons", faulty, DetailVerbose, `other checks: 1 failed, 1 passed
+
+FAIL  a: title of a
   mlx5_0:1, mlx5_1:1
             no routable GID
             /sys/0 = 1
@@ -66,40 +90,180 @@ func TestReportBlocks(t *testing.T) {
   pass      5 of 8 ports
   fix  ip link set dev ens3 up
 
-pass  b: all well
+2 checks: 1 failed, 1 passed; 3 findings
+`},
+		{"wide has what passed", faulty, DetailWide, `other checks: 1 failed, 1 passed
+
+FAIL  a: title of a
+  mlx5_0:1, mlx5_1:1
+            no routable GID
+            /sys/0 = 1
+            /sys/1 = 1
+  mlx5_3:1  port is down
+            /sys/3 = 1
+  pass      5 of 8 ports
+  fix  ip link set dev ens3 up
+
+  pass  b: all well
+        /sys/4 = 1
 
 2 checks: 1 failed, 1 passed; 3 findings
 `},
-		{"unknown and pass are one", reportOf(t, []doctor.Finding{
-			finding(doctor.OutcomeUnknown, "mlx5_1", "could not read /sys/1: denied"),
+		{"unknown is no pass and needs no fix", reportOf(t, []doctor.Finding{
+			finding(doctor.OutcomeUnknown, "node", "could not read /sys/1: denied"),
 			finding(doctor.OutcomePass, "node", "1 of 2 devices"),
-		}), `UNKNOWN  a
-  mlx5_1  could not read /sys/1: denied
-  pass    1 of 2 devices
+		}), DetailShort, `other checks: 1 unknown
+  UNKNOWN  a: could not read /sys/1: denied
 
 1 check: 1 unknown
 `},
-		{"what does not apply stands with the rest of its check", reportOf(t,
-			[]doctor.Finding{
-				finding(doctor.OutcomeWarn, "x", "slow"),
-				finding(doctor.OutcomeNotApplicable, "node", "no second rail"),
-			},
-			[]doctor.Finding{finding(doctor.OutcomeNotApplicable, "node", "no second rail")},
-		), `WARN  a: title of a
+		{
+			"what does not apply or needs root has its own lines", harmless, DetailShort,
+			`other checks: 1 warning, 2 not applicable, 1 needs root
+  WARN     a x: slow
+
+not applicable: 2 checks: no second rail (2)
+as root, doctor would also check: d (-v: what)
+
+4 checks: 1 warning, 2 not applicable, 1 needs root
+`,
+		},
+		{
+			"verbose lists the checks of each reason", harmless, DetailVerbose,
+			`other checks: 1 warning, 2 not applicable, 1 needs root
+
+WARN  a: title of a
   x     slow
   n/a   no second rail
 
-n/a   b: no second rail
+not applicable: 2 checks
+  b, c: no second rail
+as root, doctor would also check:
+  d: the kernel's log
 
-2 checks: 1 warning, 1 not applicable
-`},
+4 checks: 1 warning, 2 not applicable, 1 needs root
+`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := output.New(output.Options{}).Render(nil, ReportBlocks(tt.r, false)...)
+			got, err := output.New(output.Options{}).Render(nil, ReportBlocks(tt.r, tt.detail)...)
 			if diff := cmp.Diff(tt.want, string(got)); diff != "" || err != nil {
 				t.Errorf("ReportBlocks = %v, -want +got:\n%s", err, diff)
 			}
 		})
+	}
+}
+
+// TestShortFormIsShort shows that many findings of one check, and many commands, are cut, and that
+// the report says so.
+func TestShortFormIsShort(t *testing.T) {
+	var findings []doctor.Finding
+	for i := range 9 {
+		f := finding(doctor.OutcomeWarn, fmt.Sprintf("eth%d", i), fmt.Sprintf("MTU %d", 1500+i))
+		f.Remedy = []string{"# first the switch", fmt.Sprintf("ip link set eth%d mtu 9000", i)}
+		findings = append(findings, f)
+	}
+	got, err := output.New(output.Options{}).Render(nil, ReportBlocks(reportOf(t, findings), DetailShort)...)
+	want := `other checks: 1 warning
+  WARN     a eth0: MTU 1500
+  WARN     a eth1: MTU 1501
+  WARN     a eth2: MTU 1502
+           and 6 more findings of a (-v)
+           fix  # first the switch
+                ip link set eth0 mtu 9000
+                and 8 more lines (-v)
+
+1 check: 1 warning; 9 findings
+`
+	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+		t.Errorf("ReportBlocks = %v, -want +got:\n%s", err, diff)
+	}
+}
+
+// TestSilenced tells suppressed findings and rules on trial apart.
+func TestSilenced(t *testing.T) {
+	suppressed := finding(doctor.OutcomeFail, "x", "broken")
+	suppressed.Suppressed = &doctor.Suppression{CheckID: "a", Until: "2027-01-31", Reason: "known", Who: "jd"}
+	trial := finding(doctor.OutcomeWarn, "y", "slow")
+	trial.Shadow = true
+	r := reportOf(t, []doctor.Finding{suppressed, trial})
+	got, err := output.New(output.Options{}).Render(nil, output.Text{Lines: silencedLines(r, DetailShort)})
+	want := "suppressed: a x: broken (fail, suppressed until 2027-01-31: known (jd))\n" +
+		"on trial, not counted: a y: slow (warn)\n"
+	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+		t.Errorf("silencedLines = %v, -want +got:\n%s", err, diff)
+	}
+	good := []doctor.Finding{finding(doctor.OutcomePass, "z", "good")}
+	parts := partsOf(reportOf(t, []doctor.Finding{suppressed}, good))
+	got, err = output.New(output.Options{}).Render(nil, output.Line(parts[0].heading()...))
+	if want := "other checks: 1 check passed, 1 suppressed\n"; string(got) != want || err != nil {
+		t.Errorf("heading = %q, %v, want %q", got, err, want)
+	}
+}
+
+// TestSoundNodeFitsScreen lays out a sound node with as many checks and reasons as there may be.
+func TestSoundNodeFitsScreen(t *testing.T) {
+	var r doctor.Report
+	outcomes := []doctor.Outcome{
+		doctor.OutcomePass, doctor.OutcomePass, doctor.OutcomePass, doctor.OutcomeNotApplicable,
+		doctor.OutcomePass, doctor.OutcomePass, doctor.OutcomePrivilege,
+	}
+	for i := range 84 {
+		o := outcomes[i%len(outcomes)]
+		id := fmt.Sprintf("a-check-of-the-node-%d", i)
+		group := doctor.Groups()[i%len(doctor.Groups())]
+		f := finding(o, "node", fmt.Sprintf("the reason %d is a long sentence about a file that this node lacks", i))
+		f.CheckID = id
+		r.Checks = append(r.Checks, doctor.CheckResult{ID: id, Group: group, Outcome: o})
+		r.Findings = append(r.Findings, f)
+		r.NotCovered = append(r.NotCovered, fmt.Sprintf("number %d of the catalogue", i))
+	}
+	r.CheckCounts = doctor.Counts{Pass: 60, NotApplicable: 12, Privilege: 12}
+	r.Counts = r.CheckCounts
+	r.Unseen = []string{
+		"kernel modules (no /sys/module)", "whether programs can open the devices (no /dev)",
+		"the limit of locked memory (no /proc/self/limits)", "answers of the kernel (netlink)",
+		"libraries (no /usr/lib)",
+	}
+	app := output.New(output.Options{OutTerminal: true, Size: func() (int, int) { return 80, 24 }})
+	got, err := app.Render(nil, ReportBlocks(r, DetailShort)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(ansi.Strip(string(got)), "\n"), "\n")
+	if len(lines) > 24 {
+		t.Errorf("%d lines, want 24 at most:\n%s", len(lines), got)
+	}
+	for _, line := range lines {
+		if ansi.StringWidth(line) > 80 {
+			t.Errorf("line of %d columns: %s", ansi.StringWidth(line), line)
+		}
+	}
+	for _, g := range doctor.Groups() {
+		if !strings.Contains(ansi.Strip(string(got)), string(g)+": 10 checks passed") {
+			t.Errorf("no line says what passed of %s:\n%s", g, got)
+		}
+	}
+}
+
+func TestSinceBlocks(t *testing.T) {
+	c := doctor.Changes{
+		New: []doctor.Finding{finding(doctor.OutcomeFail, "mlx5_1:1", "port is down")},
+		Changed: []doctor.Change{{
+			Before: finding(doctor.OutcomeWarn, "x", "slow"), Now: finding(doctor.OutcomeFail, "x", "dead"),
+		}},
+		Gone:      []doctor.Finding{finding(doctor.OutcomeWarn, "y", "small")},
+		NotJudged: []doctor.Finding{finding(doctor.OutcomeWarn, "z", "hot")},
+	}
+	got, err := output.New(output.Options{}).Render(nil, sinceBlocks(&c)...)
+	want := `since the earlier report:
+  new          mlx5_1:1: port is down (fail)
+  changed      x: dead (fail, was warn)
+  not judged   z: hot (warn; now without a result)
+  gone         y: small (warn)
+`
+	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+		t.Errorf("sinceBlocks = %v, -want +got:\n%s", err, diff)
 	}
 }

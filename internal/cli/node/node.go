@@ -7,6 +7,7 @@ package node
 
 import (
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/doctor/nodes"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
@@ -36,7 +37,8 @@ func Schemas() map[string]any {
 		statusSchema:     statusReport{},
 		showSchema:       showReport{},
 		doctor.Schema:    doctor.Report{},
-		launch.Schema:    launch.Plan{}, // printed by env
+		nodes.Schema:     nodes.Report{}, // printed by doctor with several --from
+		launch.Schema:    launch.Plan{},  // printed by env
 		consensus.Schema: consensus.Report{},
 		lint.Schema:      lint.Report{}, // printed by env lint
 		execSchema:       execReport{},  // printed by exec --dry-run

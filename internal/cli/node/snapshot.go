@@ -18,6 +18,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor/checks"
 	"github.com/rdmakit/rdmakit/doctor/facts"
+	"github.com/rdmakit/rdmakit/doctor/nodes"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/record/kernel"
@@ -162,6 +163,9 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sourc
 		return opts, err
 	}
 	for _, c := range checks.All() {
+		opts.Patterns = append(opts.Patterns, c.Reads...)
+	}
+	for _, c := range nodes.Comparisons() {
 		opts.Patterns = append(opts.Patterns, c.Reads...)
 	}
 	opts.Redact, err = f.redactor(cmd)

@@ -1,0 +1,116 @@
+package doctor
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Prometheus returns the report in the text format of Prometheus, for the textfile collector of
+// node_exporter. now is the time of the run. Samples have no node: the exporter's target is it.
+//
+// Each check is a series whose label outcome is its result; an alert selects outcome="fail".
+// Findings are series only if they deserve a look, so that their number stays small on a sound
+// node.
+func (r Report) Prometheus(now time.Time) []byte {
+	var p exposition
+	p.gauge("rdmactl_doctor_last_run_timestamp_seconds", "Time of the run.")
+	p.sample(float64(now.UnixMilli()) / 1000)
+	p.gauge("rdmactl_doctor_checks", "Checks by their worst outcome; suppressed and shadow are not in the others.")
+	for _, c := range r.CheckCounts.all() {
+		p.sample(float64(c.n), "outcome", c.name)
+	}
+	p.gauge("rdmactl_doctor_findings", "Findings by outcome; suppressed and shadow are not in the others.")
+	for _, c := range r.Counts.all() {
+		p.sample(float64(c.n), "outcome", c.name)
+	}
+	p.gauge("rdmactl_doctor_check", "Outcome of each check that counts; the value is always 1.")
+	for _, c := range r.Checks {
+		if !c.Shadow {
+			p.sample(1, "check", c.ID, "group", c.Group.title(), "outcome", string(c.Outcome))
+		}
+	}
+	p.gauge("rdmactl_doctor_finding", "Findings that count and deserve a look, by object.")
+	p.findings(r.Findings)
+	p.gauge("rdmactl_doctor_gather_seconds", "Time that gathering a kind of data took.")
+	for _, g := range r.Gathered {
+		p.sample(g.Seconds, "kind", string(g.Kind), "state", string(g.State))
+	}
+	return p.buf.Bytes()
+}
+
+// findings writes the number of findings of equal labels: a check may have several for an object,
+// and Prometheus rejects a file with a series twice.
+func (p *exposition) findings(all []Finding) {
+	type series struct {
+		check, object string
+		kind          Kind
+		outcome       Outcome
+	}
+	count := map[series]int{}
+	var order []series
+	for _, f := range all {
+		if !f.Counts() || f.Outcome.Compare(OutcomePass) <= 0 {
+			continue
+		}
+		s := series{f.CheckID, f.Object, f.Kind, f.Outcome}
+		if count[s]++; count[s] == 1 {
+			order = append(order, s)
+		}
+	}
+	for _, s := range order {
+		p.sample(float64(count[s]),
+			"check", s.check, "object", s.object, "kind", string(s.kind), "outcome", string(s.outcome))
+	}
+}
+
+type namedCount struct {
+	name string
+	n    int
+}
+
+// all returns the counts with the names of their outcomes.
+func (c Counts) all() []namedCount {
+	return []namedCount{
+		{string(OutcomeFail), c.Fail},
+		{string(OutcomeUnknown), c.Unknown},
+		{string(OutcomeWarn), c.Warn},
+		{string(OutcomeInfo), c.Info},
+		{string(OutcomePass), c.Pass},
+		{string(OutcomeNotApplicable), c.NotApplicable},
+		{string(OutcomePrivilege), c.Privilege},
+		{"suppressed", c.Suppressed},
+		{"shadow", c.Shadow},
+	}
+}
+
+// exposition is a document in the text exposition format 0.0.4.
+type exposition struct {
+	buf  bytes.Buffer
+	name string // of the gauge
+}
+
+func (p *exposition) gauge(name, help string) {
+	p.name = name
+	fmt.Fprintf(&p.buf, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name)
+}
+
+// sample writes a value with labels, which are pairs of name and value.
+func (p *exposition) sample(value float64, labels ...string) {
+	p.buf.WriteString(p.name)
+	if len(labels) > 0 {
+		escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+		for i := 0; i < len(labels); i += 2 {
+			sep := ","
+			if i == 0 {
+				sep = "{"
+			}
+			text := escape.Replace(strings.ToValidUTF8(labels[i+1], "\uFFFD"))
+			p.buf.WriteString(sep + labels[i] + `="` + text + `"`)
+		}
+		p.buf.WriteString("}")
+	}
+	p.buf.WriteString(" " + strconv.FormatFloat(value, 'g', -1, 64) + "\n")
+}

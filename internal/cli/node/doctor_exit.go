@@ -1,0 +1,120 @@
+package node
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+const exitNever = "never"
+
+// exitLevels are the values of --exit-on.
+func exitLevels() []string {
+	return []string{
+		string(doctor.OutcomeFail), string(doctor.OutcomeUnknown), string(doctor.OutcomeWarn), exitNever,
+	}
+}
+
+// level returns the least outcome that the exit code reports, false if it reports none.
+func (f doctorFlags) level() (doctor.Outcome, bool) {
+	switch {
+	case f.exitOn == exitNever:
+		return "", false
+	case f.exitOn != "":
+		return doctor.Outcome(f.exitOn), true
+	case f.strict:
+		return doctor.OutcomeWarn, true
+	}
+	return doctor.OutcomeUnknown, true
+}
+
+// result returns the error that carries the exit code of a run, nil for 0.
+func (f doctorFlags) result(app *cli.App, snap *inventory.Snapshot, r doctor.Report) error {
+	level, some := f.level()
+	if !some {
+		return nil
+	}
+	counts := r.Counts
+	if r.Since != nil {
+		counts = doctor.Counts{}
+		for _, finding := range r.Since.Worse() {
+			switch finding.Outcome {
+			case doctor.OutcomeFail:
+				counts.Fail++
+			case doctor.OutcomeUnknown:
+				counts.Unknown++
+			case doctor.OutcomeWarn:
+				counts.Warn++
+			}
+		}
+	}
+	reports := func(o doctor.Outcome, n int) bool { return n > 0 && o.Compare(level) >= 0 }
+	switch {
+	case reports(doctor.OutcomeFail, counts.Fail), reports(doctor.OutcomeWarn, counts.Warn):
+		return cli.ExitSilently(cli.ExitFault)
+	case reports(doctor.OutcomeUnknown, counts.Unknown):
+		return cli.ExitSilently(cli.ExitPartial)
+	case r.Verdict == doctor.OutcomeNotApplicable, len(snap.Devices) == 0 && len(f.only) == 0:
+		return noCheckApplies(snap, r)
+	case r.Verdict == doctor.OutcomePrivilege:
+		return cli.WithHints(cli.Exitf(cli.ExitPermission, "every check that applies to this node needs root"),
+			"sudo runs rdmactl as root")
+	case counts.Warn > 0 && r.Since == nil && f.exitOn == "":
+		app.Out.Note("note: %s; with --strict the exit code is 1", english.Count(r.CheckCounts.Warn, "warning"))
+	}
+	return nil
+}
+
+// noCheckApplies returns an error that says why no check applies, with hints.
+func noCheckApplies(snap *inventory.Snapshot, r doctor.Report) error {
+	switch {
+	case len(r.Findings) == 0:
+		return cli.Exitf(cli.ExitNotFound, "no checks are selected")
+	case len(snap.Devices) > 0:
+		return cli.Exitf(cli.ExitNotFound, "none of these checks applies to this node")
+	}
+	var hints []string
+	for _, o := range snap.Obstacles() {
+		hints = append(hints, o.Remedy)
+	}
+	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%s", whyNoDevice(r)),
+		append(hints, "rdmactl detect shows what this node has")...)
+}
+
+// whyNoDevice returns why the checks of RDMA devices don't apply: checks of any node may still have
+// a result.
+func whyNoDevice(r doctor.Report) string {
+	i := slices.IndexFunc(r.Findings, func(f doctor.Finding) bool { return f.Outcome == doctor.OutcomeNotApplicable })
+	return r.Findings[max(i, 0)].Summary
+}
+
+// printNagios prints the line of a monitoring plugin.
+func printNagios(app *cli.App, snap *inventory.Snapshot, r doctor.Report) error {
+	line, code := r.Nagios()
+	if len(snap.Devices) == 0 && len(r.Findings) > 0 && r.Counts.Fail == 0 {
+		return cli.Exitf(cli.ExitNotFound, "%s", whyNoDevice(r))
+	}
+	if err := app.Out.Raw([]byte(line + "\n")); err != nil {
+		return err
+	}
+	if code == doctor.NagiosOK {
+		return nil
+	}
+	return cli.ExitSilently(code)
+}
+
+// nagiosError turns an error of a run into the line and the exit code of a plugin without a result.
+func nagiosError(app *cli.App, err error) error {
+	if exit, ok := errors.AsType[*cli.ExitError](err); err == nil || ok && exit.Err == nil {
+		return err // printNagios has printed the line
+	}
+	line := "RDMA UNKNOWN - " + doctor.NagiosText(err.Error()) + "\n"
+	if err := app.Out.Raw([]byte(line)); err != nil {
+		return err
+	}
+	return cli.ExitSilently(doctor.NagiosUnknown)
+}

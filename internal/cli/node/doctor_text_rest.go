@@ -1,0 +1,220 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+)
+
+// Measures of the short form of what was not checked.
+const (
+	shortReasons = 3  // reasons why checks don't apply
+	reasonWidth  = 48 // columns of a reason
+	shortItems   = 4  // items of a list
+)
+
+// uncheckedLines says what the report has no result for, and why: each kind on lines of its own
+// that begin with its name.
+func uncheckedLines(r doctor.Report, d Detail) [][]output.Cell {
+	var lines [][]output.Cell
+	lines = append(lines, notApplicableLines(r, d)...)
+	lines = append(lines, privilegeLines(r, d)...)
+	lines = append(lines, silencedLines(r, d)...)
+	labelled := func(label, text string) {
+		lines = append(lines,
+			[]output.Cell{output.Dim(label + ":").Flow(cli.TextWidth), output.Plain(" " + text).Flow(0)})
+	}
+	if len(r.Unseen) > 0 {
+		labelled("not judged, because it could not be seen", strings.Join(r.Unseen, "; "))
+	}
+	if n := len(r.NotCovered); n > 0 {
+		text := strings.Join(r.NotCovered, "; ")
+		if d == DetailShort && n > shortItems+1 {
+			text = strings.Join(r.NotCovered[n-shortItems:], "; ") + fmt.Sprintf("; and %d more (-v)", n-shortItems)
+		}
+		labelled("no check covers", text)
+	}
+	return lines
+}
+
+// reason is why checks have no result.
+type reason struct {
+	why string
+	ids []string // of the checks
+}
+
+// reasons collects the checks of an outcome by reason, the most frequent first. A check that has a
+// result for other objects is not among them.
+func reasons(r doctor.Report, o doctor.Outcome) (all []reason, checks int) {
+	for _, c := range r.Checks {
+		if c.Outcome != o || c.Shadow {
+			continue
+		}
+		checks++
+		for _, f := range r.Findings {
+			if f.CheckID != c.ID || f.Outcome != o || !f.Counts() {
+				continue
+			}
+			i := slices.IndexFunc(all, func(x reason) bool { return x.why == f.Summary })
+			if i < 0 {
+				i = len(all)
+				all = append(all, reason{why: f.Summary})
+			}
+			if !slices.Contains(all[i].ids, c.ID) {
+				all[i].ids = append(all[i].ids, c.ID)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b reason) int { return len(b.ids) - len(a.ids) })
+	return all, checks
+}
+
+// notApplicableLines lists the checks that don't apply with their reasons, in the short form only
+// the most frequent ones.
+func notApplicableLines(r doctor.Report, d Detail) [][]output.Cell {
+	all, n := reasons(r, doctor.OutcomeNotApplicable)
+	if n == 0 {
+		return nil
+	}
+	label := output.Dim("not applicable:").Flow(cli.TextWidth)
+	if d != DetailShort {
+		lines := [][]output.Cell{{label, output.Plain(" " + english.Count(n, "check")).Flow(0)}}
+		return append(lines, reasonLines(all)...)
+	}
+	var texts []string
+	for i, x := range all {
+		if i == shortReasons && len(all) > shortReasons+1 {
+			texts = append(texts, fmt.Sprintf("%d other reasons (-v)", len(all)-i))
+			break
+		}
+		text := output.Clean(x.why)
+		if len(all) > 1 {
+			text = ansi.Truncate(text, reasonWidth, "…")
+		}
+		if len(x.ids) > 1 {
+			text = fmt.Sprintf("%s (%d)", text, len(x.ids))
+		}
+		texts = append(texts, text)
+	}
+	return [][]output.Cell{{
+		label, output.Plain(" " + english.Count(n, "check") + ": " + strings.Join(texts, "; ")).Flow(0),
+	}}
+}
+
+func reasonLines(all []reason) [][]output.Cell {
+	var lines [][]output.Cell
+	for _, x := range all {
+		lines = append(lines, []output.Cell{
+			output.Plain("  "), output.Plain(strings.Join(x.ids, ", ") + ": " + x.why).Flow(cli.TextWidth - len("  ")),
+		})
+	}
+	return lines
+}
+
+// privilegeLines says what doctor would check as root; that never counts against the node.
+func privilegeLines(r doctor.Report, d Detail) [][]output.Cell {
+	all, ids := privileged(r)
+	if len(ids) == 0 {
+		return nil
+	}
+	label := output.Dim("as root, doctor would also check:").Flow(cli.TextWidth)
+	if d != DetailShort {
+		return append([][]output.Cell{{label}}, reasonLines(all)...)
+	}
+	const most = 2 * shortItems
+	text := strings.Join(ids, ", ")
+	if len(ids) > most+1 {
+		text = strings.Join(ids[:most], ", ") + fmt.Sprintf(" and %d more", len(ids)-most)
+	}
+	return [][]output.Cell{{label, output.Plain(" " + text + " (-v: what)").Flow(0)}}
+}
+
+// privileged returns what needs privilege, also of checks that have a result for other objects, and
+// the IDs of those checks.
+func privileged(r doctor.Report) (all []reason, ids []string) {
+	for _, f := range r.Findings {
+		if f.Outcome != doctor.OutcomePrivilege || !f.Counts() {
+			continue
+		}
+		if !slices.Contains(ids, f.CheckID) {
+			ids = append(ids, f.CheckID)
+		}
+		i := slices.IndexFunc(all, func(x reason) bool { return x.why == f.Summary })
+		if i < 0 {
+			i = len(all)
+			all = append(all, reason{why: f.Summary})
+		}
+		if !slices.Contains(all[i].ids, f.CheckID) {
+			all[i].ids = append(all[i].ids, f.CheckID)
+		}
+	}
+	return all, ids
+}
+
+// silencedLines lists the findings that don't count.
+func silencedLines(r doctor.Report, d Detail) [][]output.Cell {
+	var lines [][]output.Cell
+	list := func(label string, of func(doctor.Finding) bool, why func(doctor.Finding) string) {
+		var found []doctor.Finding
+		for _, f := range r.Findings {
+			if of(f) {
+				found = append(found, f)
+			}
+		}
+		for i, f := range found {
+			if i == shortItems && len(found) > shortItems+1 && d == DetailShort {
+				lines = append(lines, []output.Cell{output.Dim(fmt.Sprintf("  and %d more (-v)", len(found)-i))})
+				break
+			}
+			text := fmt.Sprintf(" %s %s: %s (%s%s)", f.CheckID, f.Object, f.Summary, f.Outcome, why(f))
+			lines = append(lines, []output.Cell{output.Dim(label).Flow(0), output.Plain(text).Flow(0)})
+		}
+	}
+	list("suppressed:", func(f doctor.Finding) bool { return f.Suppressed != nil },
+		func(f doctor.Finding) string { return ", " + f.Suppressed.String() })
+	list("on trial, not counted:", func(f doctor.Finding) bool {
+		return f.Shadow && f.Suppressed == nil && f.Outcome.Compare(doctor.OutcomePass) > 0
+	}, func(doctor.Finding) string { return "" })
+	return lines
+}
+
+// sinceBlocks shows what has changed since an earlier report.
+func sinceBlocks(c *doctor.Changes) []output.Block {
+	if c == nil {
+		return nil
+	}
+	if len(c.New)+len(c.Gone)+len(c.Changed)+len(c.NotJudged) == 0 {
+		return []output.Block{output.Line(output.Plain("nothing changed since the earlier report"))}
+	}
+	t := output.Text{Lines: [][]output.Cell{{output.Bold("since the earlier report:")}}}
+	add := func(mark output.Cell, f doctor.Finding, more string) {
+		fill := strings.Repeat(" ", len("not judged")-len(mark.Text)+2)
+		text := fmt.Sprintf("%s %s: %s (%s%s)", f.CheckID, f.Object, f.Summary, f.Outcome, more)
+		t.Lines = append(t.Lines,
+			[]output.Cell{output.Plain("  "), mark, output.Plain(fill), output.Plain(text).Flow(0)})
+	}
+	for _, f := range c.New {
+		add(outcomeCell(f.Outcome, "new"), f, "")
+	}
+	for _, ch := range c.Changed {
+		was := ", was " + string(ch.Before.Outcome)
+		if ch.Before.Outcome == ch.Now.Outcome {
+			was = "; was: " + ch.Before.Summary
+		}
+		add(outcomeCell(ch.Now.Outcome, "changed"), ch.Now, was)
+	}
+	for _, f := range c.NotJudged {
+		add(output.Plain("not judged"), f, "; now without a result")
+	}
+	for _, f := range c.Gone {
+		add(output.Good("gone"), f, "")
+	}
+	return []output.Block{t}
+}
