@@ -4,5 +4,5 @@ import "github.com/rdmakit/rdmakit/doctor"
 
 // linkChecks are those of link quality.
 func linkChecks() []doctor.Check {
-	return []doctor.Check{}
+	return []doctor.Check{linkWidth()}
 }
