@@ -32,12 +32,16 @@ type Report struct {
 	NotCovered []string `json:"notCovered"`
 }
 
-// notCovered is what the checks are not about.
-func notCovered() []string {
-	return []string{
-		"error rates (rdmactl status --watch)", "PFC, ECN and buffers", "ACS and IOMMU", "switches and cables " +
+// notCovered is what the checks are not about; rates says whether counters were read twice.
+func notCovered(rates bool) []string {
+	list := []string{
+		"PFC, ECN and buffers", "ACS and IOMMU", "switches and cables " +
 			"(rdmactl fabric)", "bandwidth (rdmactl bench)",
 	}
+	if !rates {
+		list = slices.Insert(list, 0, "error rates (--interval 10s)")
+	}
+	return list
 }
 
 // Counts counts findings or checks by outcome. Suppressed ones are counted separately.

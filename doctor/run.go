@@ -86,7 +86,7 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 	}
 	r := Report{
 		Schema: Schema, Verdict: OutcomeNotApplicable, Checks: []CheckResult{}, Findings: []Finding{},
-		NotCovered: notCovered(),
+		NotCovered: notCovered(in.Facts != nil && in.Facts.Rates.Known()),
 	}
 	if in.Snapshot != nil {
 		r.Node, r.Unseen = in.Snapshot.Host.Name, in.Snapshot.Unseen()

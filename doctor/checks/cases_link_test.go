@@ -38,8 +38,8 @@ func linkCases() []numberCase {
 		ethtool(30, "uncorrected-errors", "rx_pcs_symbol_err_phy", 0, 1, doctor.OutcomeFail),
 		ethtool(30, "uncorrected-errors", "rx_symbol_err_phy", 0, 1, doctor.OutcomeFail),
 		ethtool(30, "uncorrected-errors", "rx_fec_uncorrectable_blocks", 0, 1, doctor.OutcomeFail),
-		counterCase(30, "uncorrected-errors", roce, "ens0np0", facts.CountersNetdev, "statistics/rx_crc_errors", 9, 9, 10,
-			doctor.OutcomeFail),
+		counterCase(30, "uncorrected-errors", roce, "ens0np0", facts.CountersNetdev, "statistics/rx_crc_errors",
+			9, 9, 10, doctor.OutcomeFail),
 		{
 			31, "lane-errors", roce, nil,
 			readings(netReadings("ens0np0", lanes(28116, 30000, 29000, 2811600)...)),

@@ -8,8 +8,8 @@ import (
 // pauseCases are those of counters of flow control.
 func pauseCases() []numberCase {
 	const roce = "02_rocev2_8hca"
-	ethtool := func(number int, id, counter string, good, bad uint64, want doctor.Outcome) numberCase {
-		return counterCase(number, id, roce, "ens0np0", facts.CountersEthtool, counter, 0, good, bad, want)
+	ethtool := func(id, counter string, good, bad uint64, want doctor.Outcome) numberCase {
+		return counterCase(56, id, roce, "ens0np0", facts.CountersEthtool, counter, 0, good, bad, want)
 	}
 	dcb := known([]facts.DCB{{Netdev: "ens0np0", PFC: &facts.PFC{Enabled: 1 << 3}}})
 	discards := func(n uint64) change {
@@ -21,11 +21,11 @@ func pauseCases() []numberCase {
 	}
 	return []numberCase{
 		// 1 % and 10 % of 10 s, in microseconds.
-		ethtool(56, "pause-time", "rx_prio3_pause_duration", 100_000, 100_001, doctor.OutcomeWarn),
-		ethtool(56, "pause-time", "tx_prio3_pause_duration", 100_000, 1_000_001, doctor.OutcomeFail),
-		ethtool(56, "pause-time", "rx_global_pause_duration", 100_000, 2_170_000, doctor.OutcomeFail),
-		ethtool(56, "pause-time", "pfc_pri3_rx_duration_us", 100_000, 2_170_000, doctor.OutcomeFail),
-		ethtool(56, "pause-storm", "tx_pause_storm_error_events", 0, 1, doctor.OutcomeFail),
+		ethtool("pause-time", "rx_prio3_pause_duration", 100_000, 100_001, doctor.OutcomeWarn),
+		ethtool("pause-time", "tx_prio3_pause_duration", 100_000, 1_000_001, doctor.OutcomeFail),
+		ethtool("pause-time", "rx_global_pause_duration", 100_000, 2_170_000, doctor.OutcomeFail),
+		ethtool("pause-time", "pfc_pri3_rx_duration_us", 100_000, 2_170_000, doctor.OutcomeFail),
+		ethtool("pause-storm", "tx_pause_storm_error_events", 0, 1, doctor.OutcomeFail),
 		{
 			57, "lossless-discards", roce, nil, discards(0), discards(1),
 			recorded(facts.Facts{DCB: dcb, Rates: failed[facts.Rates]()}),
@@ -42,18 +42,21 @@ func pcieCases() []numberCase {
 	}
 	stalled := func(n uint64) change {
 		return recorded(facts.Facts{
-			Ethtool: known([]facts.Ethtool{{Netdev: "ens0np0", Stats: map[string]uint64{"outbound_pci_stalled_wr": n}}}),
+			Ethtool: known([]facts.Ethtool{
+				{Netdev: "ens0np0", Stats: map[string]uint64{"outbound_pci_stalled_wr": n}},
+			}),
 		})
 	}
 	return []numberCase{
 		aer("pcie-errors", "aer_dev_fatal:TOTAL_ERR_FATAL", 0, 1, doctor.OutcomeFail),
 		aer("pcie-errors", "aer_dev_nonfatal:TOTAL_ERR_NONFATAL", 0, 1, doctor.OutcomeFail),
 		aer("pcie-corrected-errors", "aer_dev_correctable:TOTAL_ERR_COR", 1, 11, doctor.OutcomeWarn),
-		counterCase(81, "pcie-overflows", roce, "ens0np0", facts.CountersEthtool, "outbound_pci_buffer_overflow", 5, 5, 6,
-			doctor.OutcomeFail),
+		counterCase(81, "pcie-overflows", roce, "ens0np0", facts.CountersEthtool, "outbound_pci_buffer_overflow",
+			5, 5, 6, doctor.OutcomeFail),
 		{
 			81, "pcie-stalls", roce, nil, stalled(5), stalled(6),
-			recorded(facts.Facts{Ethtool: failed[[]facts.Ethtool]()}), doctor.OutcomeWarn, "ens0np0", doctor.OutcomeUnknown,
+			recorded(facts.Facts{Ethtool: failed[[]facts.Ethtool]()}),
+			doctor.OutcomeWarn, "ens0np0", doctor.OutcomeUnknown,
 		},
 	}
 }

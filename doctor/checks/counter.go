@@ -107,8 +107,8 @@ func counterChecks() []doctor.Check {
 }
 
 func counterRules() []counterRule {
-	return slices.Concat(linkCounterRules(), signalCounterRules(), transportCounterRules(), roceCounterRules(),
-		pauseCounterRules(), pcieCounterRules())
+	return slices.Concat(linkCounterRules(), classicCounterRules(), signalCounterRules(), retryCounterRules(),
+		sequenceCounterRules(), programCounterRules(), roceCounterRules(), pauseCounterRules(), pcieCounterRules())
 }
 
 // check makes the check of a rule.
@@ -117,7 +117,7 @@ func (r counterRule) check() doctor.Check {
 		ID: r.id, Title: r.title, Severity: doctor.OutcomeInfo, Numbers: r.numbers, Group: r.group,
 		Needs: doctor.NeedDevices, Explanation: r.explanation, Remedy: r.remedy, Sources: r.sources,
 		Uses: slices.Clone(r.uses), Reads: r.reads(),
-		Run: func(ctx context.Context, in *doctor.Input) []doctor.Finding { return r.run(ctx, in) },
+		Run: r.run,
 	}
 	if r.historic == never {
 		c.Facts = []facts.Kind{facts.KindRates}
@@ -193,7 +193,9 @@ func matching(list []inventory.Counter, names []counterName) []inventory.Counter
 	for _, c := range list {
 		group := c.Group
 		if group == groupDriverDevice {
-			if slices.ContainsFunc(list, func(o inventory.Counter) bool { return o.Group == groupDriver && o.Name == c.Name }) {
+			if slices.ContainsFunc(list, func(o inventory.Counter) bool {
+				return o.Group == groupDriver && o.Name == c.Name
+			}) {
 				continue
 			}
 			group = groupDriver
@@ -218,6 +220,7 @@ type sample struct {
 	changes  []inventory.Change  // of all counters, with an interval
 	per      []inventory.Change  // of the rule's counters per
 	errs     []error             // why counters are not among them
+	unread   bool                // a file could not be read, which [doctor.Run] reports
 	lost     string              // why there is no second reading
 }
 

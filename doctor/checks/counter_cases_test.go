@@ -29,7 +29,9 @@ const gone = 1<<64 - 1
 func counterCase(
 	number int, id, tree, object, group, counter string, before, good, bad uint64, want doctor.Outcome,
 ) numberCase {
-	with := func(after uint64) change { return readings(readingsOf(object, span, two{group, counter, before, after})) }
+	with := func(after uint64) change {
+		return readings(readingsOf(object, span, two{group, counter, before, after}))
+	}
 	return numberCase{
 		number: number, id: id, tree: tree, pass: with(good), find: with(bad),
 		unknown: recorded(facts.Facts{Rates: failed[facts.Rates]()}), want: want, object: object,
@@ -57,8 +59,11 @@ func ratesOf(list ...facts.Readings) facts.Rates {
 	return r
 }
 
-func portReadings(object string, list ...two) facts.Readings { return readingsOf(object, span, list...) }
-func netReadings(object string, list ...two) facts.Readings  { return readingsOf(object, span, list...) }
+func portReadings(object string, list ...two) facts.Readings {
+	return readingsOf(object, span, list...)
+}
+
+func netReadings(object string, list ...two) facts.Readings { return readingsOf(object, span, list...) }
 
 func readingsOf(object string, elapsed time.Duration, list ...two) facts.Readings {
 	from := time.Date(2026, 11, 25, 20, 0, 0, 0, time.UTC)

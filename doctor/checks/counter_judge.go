@@ -10,7 +10,6 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/facts"
-	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -54,8 +53,8 @@ func (r *counterRule) run(ctx context.Context, in *doctor.Input) []doctor.Findin
 			continue
 		}
 		if len(s.counters) == 0 {
-			if len(s.errs) == 0 {
-				report.without = append(report.without, s)
+			if len(s.errs) == 0 && !s.unread {
+				report.skip(s.object, r.without(s))
 			}
 			continue
 		}
@@ -126,7 +125,7 @@ func measureEach(j *judge, s *sample) []verdict {
 			continue
 		}
 		ch := s.change(c)
-		delta, v, known := j.delta(s, ch)
+		delta, v, known := j.delta(ch)
 		if known {
 			v = j.count(s, label(c), delta, ch.AtLeast)
 		}
@@ -137,7 +136,7 @@ func measureEach(j *judge, s *sample) []verdict {
 }
 
 // delta returns the increase of a counter, or a verdict that says why it is not known.
-func (j *judge) delta(s *sample, ch inventory.Change) (uint64, verdict, bool) {
+func (j *judge) delta(ch inventory.Change) (uint64, verdict, bool) {
 	unknown := func(format string, args ...any) (uint64, verdict, bool) {
 		return 0, verdict{outcome: doctor.OutcomeUnknown, text: fmt.Sprintf(format, args...)}, false
 	}
@@ -174,7 +173,8 @@ func (j *judge) count(s *sample, name string, n uint64, atLeast bool) verdict {
 			return verdict{outcome: l.outcome, text: by}
 		case span == 0:
 		case elapsed >= span && perUnit > limit:
-			return verdict{outcome: l.outcome, text: fmt.Sprintf("%s, %.3g%s; the limit is %g", by, perUnit, l.unit[1:], limit)}
+			text := fmt.Sprintf("%s, %.3g%s; the limit is %g", by, perUnit, l.unit[1:], limit)
+			return verdict{outcome: l.outcome, text: text}
 		case elapsed < span && float64(n) > limit:
 			return verdict{outcome: l.outcome, text: fmt.Sprintf("%s; the limit is %g%s", by, limit, l.unit[1:])}
 		case elapsed < span && perUnit > limit && early == "":
@@ -213,13 +213,13 @@ func (j *judge) value(text string, v float64) verdict {
 }
 
 // sum adds up the increases of counters; a verdict says why one is not known.
-func (j *judge) sum(s *sample, changes []inventory.Change) (uint64, verdict, bool) {
+func (j *judge) sum(changes []inventory.Change) (uint64, verdict, bool) {
 	total := uint64(0)
 	for _, ch := range changes {
 		if ch.Counter.Value == nil {
 			continue
 		}
-		n, v, known := j.delta(s, ch)
+		n, v, known := j.delta(ch)
 		if !known {
 			return 0, v, false
 		}
@@ -246,10 +246,10 @@ func measureRatio(j *judge, s *sample) verdict {
 	for _, ch := range s.per {
 		ev = append(ev, changeEvidence(s, ch.Counter))
 	}
-	n, v, known := j.sum(s, changes)
+	n, v, known := j.sum(changes)
 	all := uint64(0)
 	if known {
-		all, v, known = j.sum(s, s.per)
+		all, v, known = j.sum(s.per)
 	}
 	if known {
 		v = j.ratio(s, n, all)
@@ -332,159 +332,4 @@ func spanText(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
-}
-
-// counterReport collects the verdicts of all objects.
-type counterReport struct {
-	rule    *counterRule
-	twice   bool
-	found   []doctor.Finding
-	idle    []idle // verdicts of outcome not applicable
-	without []*sample
-	good    int // objects
-	counted int // counters
-	from    time.Duration
-	pass    []doctor.Evidence
-}
-
-// idle is a reason and the objects that it is about.
-type idle struct {
-	why     string
-	objects []string
-}
-
-func (r *counterReport) errors(s *sample) {
-	for _, err := range s.errs {
-		f := doctor.Because(s.object, err)
-		if f.Outcome == doctor.OutcomeNotApplicable {
-			r.skip(s.object, err.Error())
-			continue
-		}
-		r.found = append(r.found, f)
-	}
-}
-
-func (r *counterReport) skip(object, why string) {
-	i := slices.IndexFunc(r.idle, func(x idle) bool { return x.why == why })
-	if i < 0 {
-		r.idle = append(r.idle, idle{why: why})
-		i = len(r.idle) - 1
-	}
-	r.idle[i].objects = append(r.idle[i].objects, object)
-}
-
-// add turns the verdicts of an object into findings: one for its faults, one for what is unknown.
-func (r *counterReport) add(s *sample, verdicts []verdict) {
-	faulty := doctor.Finding{Outcome: doctor.OutcomePass, Object: s.object}
-	unknown := doctor.Finding{Outcome: doctor.OutcomePass, Object: s.object}
-	good := 0
-	for _, v := range verdicts {
-		switch v.outcome {
-		case doctor.OutcomePass:
-			good++
-			r.pass = append(r.pass, v.evidence...)
-		case doctor.OutcomeNotApplicable:
-			r.skip(s.object, v.text)
-		case doctor.OutcomeUnknown:
-			joinVerdict(&unknown, v)
-		default:
-			if faulty.Outcome != doctor.OutcomePass && v.outcome.Compare(faulty.Outcome) > 0 {
-				faulty = doctor.Finding{Outcome: doctor.OutcomePass, Object: s.object, Evidence: faulty.Evidence}
-			}
-			if v.outcome.Compare(faulty.Outcome) >= 0 || faulty.Outcome == doctor.OutcomePass {
-				joinVerdict(&faulty, v)
-			}
-		}
-	}
-	if faulty.Outcome != doctor.OutcomePass {
-		faulty.Actions = r.actions(s, faulty.Outcome)
-		r.found = append(r.found, faulty)
-	}
-	if unknown.Outcome != doctor.OutcomePass {
-		r.found = append(r.found, unknown)
-	}
-	if good > 0 && good == len(verdicts) {
-		r.good++
-		r.counted += good
-		if r.twice {
-			r.from = max(r.from, s.elapsed())
-		}
-	}
-}
-
-// joinVerdict adds a verdict to a finding.
-func joinVerdict(f *doctor.Finding, v verdict) {
-	if f.Summary != "" {
-		f.Summary += "; "
-	}
-	f.Outcome, f.Summary = v.outcome, f.Summary+v.text
-	f.Evidence = append(f.Evidence, v.evidence...)
-}
-
-func (r *counterReport) actions(s *sample, o doctor.Outcome) []doctor.Action {
-	var list []doctor.Action
-	if !r.twice || o == doctor.OutcomeInfo {
-		span := "10s"
-		if slices.ContainsFunc(r.rule.limits, func(l counterLimit) bool { return l.span() > time.Second }) {
-			span = "1m"
-		}
-		list = append(list, doctor.Note("does it still grow?"),
-			doctor.Shell("rdmactl doctor --only %s --interval %s", r.rule.id, span))
-	}
-	if r.rule.actions != nil {
-		list = append(list, r.rule.actions(s)...)
-	}
-	return list
-}
-
-func (r *counterReport) findings() []doctor.Finding {
-	var out []doctor.Finding
-	if r.good > 0 {
-		good := "0 since the driver was loaded or they were reset"
-		if r.rule.good != "" {
-			good = r.rule.good
-		}
-		text := fmt.Sprintf("%s of %s: %s", english.Count(r.counted, "counter"),
-			english.Count(r.good, r.rule.scope.noun()), good)
-		if r.twice {
-			text = fmt.Sprintf("%s: within the limits for %v", english.Count(r.good, r.rule.scope.noun()), spanText(r.from))
-		}
-		out = append(out, doctor.Passed(doctor.ObjectNode, text, r.pass...))
-	}
-	out = append(out, r.found...)
-	for _, x := range r.idle {
-		f := doctor.NotApplicable(doctor.ObjectNode, "%s: %s", english.List(x.objects, 4), x.why)
-		if len(x.objects) == 1 {
-			f.Object, f.Summary = x.objects[0], x.why
-		}
-		out = append(out, f)
-	}
-	if len(out) == 0 {
-		out = append(out, doctor.NotApplicable(doctor.ObjectNode, "%s", r.noCounter()))
-	}
-	return out
-}
-
-// noCounter says that no driver has the counters of the rule.
-func (r *counterReport) noCounter() string {
-	var drivers []string
-	for _, s := range r.without {
-		name := "driver"
-		if s.port.dev.PCI != nil && s.port.dev.PCI.Driver != "" {
-			name = s.port.dev.PCI.Driver
-		}
-		if !slices.Contains(drivers, name) {
-			drivers = append(drivers, name)
-		}
-	}
-	if len(drivers) == 0 {
-		return "no counter could be read"
-	}
-	names := r.rule.subject()
-	return "this node's " + strings.Join(drivers, " and ") + " has none of " + names
-}
-
-// noun names an object of the scope.
-func (s counterScope) noun() string {
-	return [...]string{"compute port", "network device", "PCI function"}[s]
 }

@@ -29,7 +29,7 @@ func measureCarrier(j *judge, s *sample) []verdict {
 		}
 	}
 	ch := s.change(c)
-	n, v, known := j.delta(s, ch)
+	n, v, known := j.delta(ch)
 	if known {
 		n = (n + perLoss - 1) / perLoss
 		v = j.count(s, "the number of lost carriers", n, ch.AtLeast)

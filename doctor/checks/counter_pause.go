@@ -17,7 +17,7 @@ func measurePause(j *judge, s *sample) []verdict {
 	var out []verdict
 	for _, c := range s.counters {
 		ch := s.change(c)
-		n, v, known := j.delta(s, ch)
+		n, v, known := j.delta(ch)
 		switch {
 		case known && ch.AtLeast:
 			v = verdict{outcome: doctor.OutcomeUnknown, text: c.Name + " was reset between the readings"}
@@ -53,7 +53,7 @@ func measureLossless(j *judge, s *sample) []verdict {
 			continue
 		}
 		ch := s.change(c)
-		n, v, known := j.delta(s, ch)
+		n, v, known := j.delta(ch)
 		if known {
 			v = j.count(s, c.Name, n, ch.AtLeast)
 		}

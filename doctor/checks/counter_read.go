@@ -96,11 +96,15 @@ func (s *sample) file(in *doctor.Input, c counterName, group, dir string) []inve
 // read for another reason than privilege are reported by [doctor.Run].
 func (s *sample) text(in *doctor.Input, name string) (string, error) {
 	if p, ok := in.ProblemAt(name); ok {
+		s.unread = true
 		return "", errors.New(p.Error)
 	}
 	text, err := in.Facts.Files.Text(strings.TrimPrefix(name, "/"))
-	if errors.Is(err, facts.ErrDenied) {
+	switch {
+	case errors.Is(err, facts.ErrDenied):
 		s.errs = append(s.errs, err)
+	case err != nil && !errors.Is(err, facts.ErrAbsent):
+		s.unread = true
 	}
 	return text, err //nolint:wrapcheck // names the file, and is compared only
 }

@@ -14,7 +14,7 @@ import (
 // gives the same.
 func measureBitErrors(j *judge, s *sample) []verdict {
 	c := s.counters[0]
-	n, v, known := j.delta(s, s.change(c))
+	n, v, known := j.delta(s.change(c))
 	ev := []doctor.Evidence{changeEvidence(s, c)}
 	all := 0.0
 	bits := matching(s.readings.After, countersIn(facts.CountersEthtool, "rx_bits_phy"))
@@ -57,10 +57,12 @@ func measureLanes(j *judge, s *sample) []verdict {
 	worst := inventory.Counter{}
 	most := uint64(0)
 	for _, c := range s.counters {
-		n, v, known := j.delta(s, s.change(c))
+		n, v, known := j.delta(s.change(c))
 		ev = append(ev, changeEvidence(s, c))
 		if known && s.change(c).AtLeast {
-			v, known = verdict{outcome: doctor.OutcomeUnknown, text: label(c) + " was reset between the readings"}, false
+			v, known = verdict{
+				outcome: doctor.OutcomeUnknown, text: label(c) + " was reset between the readings",
+			}, false
 		}
 		if !known {
 			v.evidence = ev

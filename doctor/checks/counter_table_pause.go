@@ -26,8 +26,8 @@ func pauseCounterRules() []counterRule {
 				paused the switch: the host takes packets too slowly, and the congestion spreads to others.
 				Pause frames are normal; the share of the time is what matters, not their number since the
 				driver was loaded.`),
-			remedy: "tx: look for PCI Express stalls, a narrow slot, and a busy host (pcie-stalls, pcie-link). rx: find " +
-				"the slow receiver behind the switch, and check that ECN slows down senders before PFC does.",
+			remedy: "tx: look for PCI Express stalls, a narrow slot, and a busy host (pcie-stalls, pcie-link). rx: " +
+				"find the slow receiver behind the switch, and check that ECN slows down senders before PFC does.",
 			actions: pauseActions, sources: []string{sourceEthtool, sourceBnxt},
 		},
 		{
@@ -39,10 +39,10 @@ func pauseCounterRules() []counterRule {
 			historic: doctor.OutcomeInfo,
 			explanation: prose.Join(`
 				The card sent pause frames without an end, because the host took no packets at all, until its
-				protection disabled them and it dropped packets. Meanwhile the switch was blocked, and with
-				it other nodes.`),
-			remedy: "The host or the card's PCI Express link hung: look at the kernel's log of that time, and keep the " +
-				"node out of jobs until the cause is known.",
+				protection disabled them and it dropped packets. Meanwhile the switch was blocked, and with it
+				other nodes.`),
+			remedy: "The host or the card's PCI Express link hung: look at the kernel's log of that time, and keep " +
+				"the node out of jobs until the cause is known.",
 			actions: pauseActions, sources: []string{sourceEthtool, sourceBnxt},
 		},
 		{
@@ -53,11 +53,11 @@ func pauseCounterRules() []counterRule {
 			limits:  increase(doctor.OutcomeFail, "a lossless priority loses nothing"),
 			measure: measureLossless, historic: never, uses: []facts.Kind{facts.KindDCB},
 			explanation: prose.Join(`
-				The port dropped packets of a priority with PFC for want of buffers: pause frames came too
-				late or were ignored. The buffer is too small for the length of the cable and the MTU, or
-				the switch does not use PFC on this priority. RDMA repeats all that follows a lost packet.`),
-			remedy: "Use PFC on the same priority in the switch, and a receive buffer with enough room for the cable's " +
-				"length and the MTU.",
+				The port dropped packets of a priority with PFC for want of buffers: pause frames came too late
+				or were ignored. The buffer is too small for the length of the cable and the MTU, or the switch
+				does not use PFC on this priority. RDMA repeats all that follows a lost packet.`),
+			remedy: "Use PFC on the same priority in the switch, and a receive buffer with enough room for the " +
+				"cable's length and the MTU.",
 			actions: func(s *sample) []doctor.Action {
 				return []doctor.Action{
 					doctor.Shell("dcb pfc show dev %s", quote(s.object)),

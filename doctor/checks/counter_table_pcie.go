@@ -44,10 +44,11 @@ func pcieCounterRules() []counterRule {
 			measure:  measureStalls, once: measureStalls, good: "within the limits in the last second",
 			historic: doctor.OutcomeWarn,
 			explanation: prose.Join(`
-				The share of the last second in which the card had data to move and no credits of the host:
-				the memory or the PCI Express path is the bottleneck, not the network. Causes are a narrow
-				link, memory on the other socket, an IOMMU that translates, or ACS on the way to a GPU.`),
-			remedy: "Check the link of the card (pcie-link), where the memory of the job is, the IOMMU, and MaxReadReq.",
+				The share of the last second in which the card had data to move and no credits of the host: the
+				memory or the PCI Express path is the bottleneck, not the network. Causes are a narrow link,
+				memory on the other socket, an IOMMU that translates, or ACS on the way to a GPU.`),
+			remedy: "Check the link of the card (pcie-link), where the memory of the job is, the IOMMU, and " +
+				"MaxReadReq.",
 			actions: func(s *sample) []doctor.Action {
 				return append(aerActions(s), doctor.Shell("rdmactl doctor --only pcie-link"))
 			},

@@ -14,8 +14,8 @@ func roceCounterRules() []counterRule {
 			counters: countersIn(groupDriver, "roce_slow_restart"),
 			limits:   []counterLimit{{doctor.OutcomeWarn, 10, "1/s", toCalibrate}},
 			explanation: prose.Join(`
-				After packets were lost, the card sends slowly for a while. Many restarts mean that the
-				network loses packets all the time and that connections never reach their rate.`),
+				After packets were lost, the card sends slowly for a while. Many restarts mean that the network
+				loses packets all the time and that connections never reach their rate.`),
 			remedy:  "Find where packets are lost, as for packets-lost.",
 			actions: lossActions, sources: []string{sourceMlx5},
 		},
@@ -25,9 +25,9 @@ func roceCounterRules() []counterRule {
 			counters: countersIn(groupDriver, "roce_adp_retrans_to"),
 			limits:   increase(doctor.OutcomeWarn, toCalibrate),
 			explanation: prose.Join(`
-				With adaptive retransmission the card repeats packets sooner than the timeout of the queue
-				pair says (roce_adp_retrans). This counter counts those that timed out nevertheless: packets
-				are lost for longer, or the peer is gone.`),
+				With adaptive retransmission the card repeats packets sooner than the timeout of the queue pair
+				says (roce_adp_retrans). This counter counts those that timed out nevertheless: packets are lost
+				for longer, or the peer is gone.`),
 			remedy:  "Find where packets are lost, as for packets-lost.",
 			actions: lossActions, sources: []string{sourceMlx5},
 		},
@@ -38,10 +38,11 @@ func roceCounterRules() []counterRule {
 			limits:   increase(doctor.OutcomeFail, "something on the way changed a packet"),
 			historic: doctor.OutcomeInfo,
 			explanation: prose.Join(`
-				The ICRC protects what no switch may change. A wrong one behind a right Ethernet checksum
-				means that a device on the way corrupted or rewrote the packet: a faulty switch, or one that
-				changes fields that it must not. The port drops such packets.`),
-			remedy:  "Find the device that all affected paths share; compare counters of ports behind different switches.",
+				The ICRC protects what no switch may change. A wrong one behind a right Ethernet checksum means
+				that a device on the way corrupted or rewrote the packet: a faulty switch, or one that changes
+				fields that it must not. The port drops such packets.`),
+			remedy: "Find the device that all affected paths share; compare counters of ports behind different " +
+				"switches.",
 			actions: lossActions, sources: []string{sourceMlx5},
 		},
 		{
@@ -50,11 +51,11 @@ func roceCounterRules() []counterRule {
 			counters: countersIn(groupDriver, "rp_cnp_ignored", "cnpIgnored"),
 			limits:   increase(doctor.OutcomeWarn, "a port with congestion control ignores none"),
 			explanation: prose.Join(`
-				Peers tell this port that the network is congested (CNP), and it does not slow down:
-				congestion control is off on this card or this priority. It takes bandwidth from all other
-				nodes and causes pause frames.`),
-			remedy: "Switch on congestion control (DCQCN, reaction point) for the priority of RoCE on this card, as on " +
-				"all others.",
+				Peers tell this port that the network is congested (CNP), and it does not slow down: congestion
+				control is off on this card or this priority. It takes bandwidth from all other nodes and causes
+				pause frames.`),
+			remedy: "Switch on congestion control (DCQCN, reaction point) for the priority of RoCE on this card, as " +
+				"on all others.",
 			actions: cnpActions, sources: []string{sourceMlx5, sourceIrdma},
 		},
 		{

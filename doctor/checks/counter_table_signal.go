@@ -36,8 +36,8 @@ func signalCounterRules() []counterRule {
 			historic: doctor.OutcomeInfo,
 			explanation: prose.Join(`
 				Errors that remain after FEC, and frames with a wrong checksum, are lost packets. RoCE repeats
-				everything from the lost packet on, so that few of them halve the bandwidth. While a link
-				is trained such errors are normal; on a link that stays up they are not.`),
+				everything from the lost packet on, so that few of them halve the bandwidth. While a link is
+				trained such errors are normal; on a link that stays up they are not.`),
 			remedy:  "Clean and reseat the cable and the transceivers at both ends, then replace the cable.",
 			actions: signalActions, sources: []string{sourceEthtool, sourceMlx5Stat, sourceBnxt},
 		},

@@ -15,9 +15,9 @@ func receivedPackets() []counterName {
 	return append(countersIn(groupClassic, "port_rcv_packets"), countersIn(groupDriver, "rx_pkts")...)
 }
 
-// transportCounterRules are those on what a reliable connection does when packets or answers are
-// missing, of InfiniBand and RoCE.
-func transportCounterRules() []counterRule {
+// retryCounterRules are those on what a reliable connection does without an answer, of InfiniBand
+// and RoCE.
+func retryCounterRules() []counterRule {
 	return []counterRule{
 		{
 			id: "retries-exceeded", numbers: []int{36}, group: doctor.GroupTransport,
@@ -40,8 +40,8 @@ func transportCounterRules() []counterRule {
 			limits:   increase(doctor.OutcomeFail, "the work request fails with IBV_WC_RNR_RETRY_EXC_ERR"),
 			historic: doctor.OutcomeInfo,
 			explanation: prose.Join(`
-				The peer had no receive posted, again and again, and the queue pair failed (error 13, RNR
-				retry counter exceeded). The program at the other end hangs or is too slow.`),
+				The peer had no receive posted, again and again, and the queue pair failed (error 13, RNR retry
+				counter exceeded). The program at the other end hangs or is too slow.`),
 			remedy:  "Look at the peer's process: it did not post receives. The network is well.",
 			actions: peerActions, sources: []string{sourceMlx5},
 		},
@@ -64,8 +64,8 @@ func transportCounterRules() []counterRule {
 			counters: countersIn(groupDriver, "unresponsive_remote_events", "impaired_remote_conn_events"),
 			limits:   increase(doctor.OutcomeWarn, "SRD has lost a peer or all good paths to it"),
 			explanation: prose.Join(`
-				SRD, the protocol of EFA, repeats packets on other paths. A peer that does not answer on any
-				is unresponsive, and one that answers on few is impaired. A job waits for them.`),
+				SRD, the protocol of EFA, repeats packets on other paths. A peer that does not answer on any is
+				unresponsive, and one that answers on few is impaired. A job waits for them.`),
 			remedy:  "Check the instances of the job: one has stopped, or its security group blocks traffic.",
 			actions: peerActions, sources: []string{sourceEFA},
 		},
@@ -77,11 +77,17 @@ func transportCounterRules() []counterRule {
 			limits: []counterLimit{{doctor.OutcomeWarn, 10, "1/s", toCalibrate}},
 			explanation: prose.Join(`
 				A message arrived for which no receive was posted (out_of_buffer, here) or a peer said so
-				(rnr_nak_retry_err). The sender waits and repeats. It is a property of the program, not of
-				the network: rnr_nak_retry_err counts retries, not connections that gave up.`),
+				(rnr_nak_retry_err). The sender waits and repeats. It is a property of the program, not of the
+				network: rnr_nak_retry_err counts retries, not connections that gave up.`),
 			remedy:  "Give the program more receives (NCCL: NCCL_BUFFSIZE; UCX: UCX_RC_RX_QUEUE_LEN), or faster CPUs.",
 			actions: peerActions, sources: []string{sourceMlx5, sourceBnxtRe, sourceEFA},
 		},
+	}
+}
+
+// sequenceCounterRules are those on packets that are lost, overtaken or repeated.
+func sequenceCounterRules() []counterRule {
+	return []counterRule{
 		{
 			id: "packets-lost", numbers: []int{40}, group: doctor.GroupTransport,
 			title:    "packets of a compute port that were lost on the way and repeated",
@@ -93,11 +99,11 @@ func transportCounterRules() []counterRule {
 			},
 			historic: never,
 			explanation: prose.Join(`
-				Peers answered that a packet was missing (NAK, sequence error), and this port repeated it
-				with all that followed. RDMA is made for networks that lose nothing: at one in a thousand
-				little of the bandwidth is left.`),
-			remedy: "Find where packets are lost: errors of links, discards of switches, or RoCE without flow control " +
-				"(PFC or ECN) on the way.",
+				Peers answered that a packet was missing (NAK, sequence error), and this port repeated it with
+				all that followed. RDMA is made for networks that lose nothing: at one in a thousand little of
+				the bandwidth is left.`),
+			remedy: "Find where packets are lost: errors of links, discards of switches, or RoCE without flow " +
+				"control (PFC or ECN) on the way.",
 			actions: lossActions, sources: []string{sourceMlx5, sourceBnxtRe},
 		},
 		{
@@ -108,10 +114,10 @@ func transportCounterRules() []counterRule {
 			limits:   []counterLimit{{doctor.OutcomeWarn, 1e-5, "ratio", toCalibrate}},
 			historic: never,
 			explanation: prose.Join(`
-				A packet came after one that was sent later, or one before it was lost. With adaptive
-				routing packets overtake each other by design, and a card that accepts that loses nothing;
-				the node can't see whether the fabric uses it. So this is never a fault by itself: the
-				peers' check packets-lost shows what had to be repeated.`),
+				A packet came after one that was sent later, or one before it was lost. With adaptive routing
+				packets overtake each other by design, and a card that accepts that loses nothing; the node
+				can't see whether the fabric uses it. So this is never a fault by itself: the peers' check
+				packets-lost shows what had to be repeated.`),
 			remedy:  "Without adaptive routing: find where packets are lost, as for packets-lost.",
 			actions: lossActions, sources: []string{sourceMlx5, sourceBnxtRe},
 		},
@@ -122,12 +128,18 @@ func transportCounterRules() []counterRule {
 				"missing_resp"),
 			limits: []counterLimit{{doctor.OutcomeWarn, 10, "1/s", toCalibrate}},
 			explanation: prose.Join(`
-				A response to an RDMA read was missing (implied NAK), or a peer repeated a request that had
-				been executed: its acknowledgement was lost or late. The way back loses packets, or the
-				timeout of the queue pairs is too short for the load.`),
+				A response to an RDMA read was missing (implied NAK), or a peer repeated a request that had been
+				executed: its acknowledgement was lost or late. The way back loses packets, or the timeout of
+				the queue pairs is too short for the load.`),
 			remedy:  "Look for lost packets in the other direction, and raise the timeout (NCCL_IB_TIMEOUT).",
 			actions: lossActions, sources: []string{sourceMlx5, sourceBnxtRe},
 		},
+	}
+}
+
+// programCounterRules are those on faults of programs, and on the counters themselves.
+func programCounterRules() []counterRule {
+	return []counterRule{
 		{
 			id: "completion-errors", numbers: []int{44}, group: doctor.GroupTransport,
 			title: "work requests of a compute port that failed",
@@ -136,9 +148,9 @@ func transportCounterRules() []counterRule {
 			limits:  increase(doctor.OutcomeWarn, "a program whose work requests fail has a fault"),
 			measure: measureCompletions, historic: never,
 			explanation: prose.Join(`
-				Completions with an error other than flush. Flush errors are those of work requests that
-				were still queued when a queue pair was closed or failed; they are normal when a program
-				ends, and are not counted here.`),
+				Completions with an error other than flush. Flush errors are those of work requests that were
+				still queued when a queue pair was closed or failed; they are normal when a program ends, and
+				are not counted here.`),
 			remedy:  "Look into the job's log for the status of the completion: it names the cause.",
 			actions: peerActions, sources: []string{sourceMlx5},
 		},
@@ -149,9 +161,9 @@ func transportCounterRules() []counterRule {
 				"remote_access_err", "rdma_read_wr_err", "rdma_write_wr_err"),
 			limits: increase(doctor.OutcomeWarn, "the queue pair fails with IBV_WC_REM_ACCESS_ERR"),
 			explanation: prose.Join(`
-				A program used an rkey or an address that the owner of the memory has not registered, or not
-				any more. The queue pair fails. It is a fault of a program or a library, for instance after
-				a rank has restarted.`),
+				A program used an rkey or an address that the owner of the memory has not registered, or not any
+				more. The queue pair fails. It is a fault of a program or a library, for instance after a rank
+				has restarted.`),
 			remedy:  "Look into the logs of the job for the rank that restarted or failed first.",
 			actions: peerActions, sources: []string{sourceMlx5, sourceBnxtRe, sourceEFA},
 		},
@@ -165,8 +177,8 @@ func transportCounterRules() []counterRule {
 			}},
 			measure: measureLifespan, once: measureLifespan, good: "fresh", historic: doctor.OutcomeInfo,
 			explanation: prose.Join(`
-				The kernel keeps the counters of hw_counters for the lifespan and reads them from the card
-				only after that. Two readings within that time are equal, whatever happened.`),
+				The kernel keeps the counters of hw_counters for the lifespan and reads them from the card only
+				after that. Two readings within that time are equal, whatever happened.`),
 			remedy:  "Write a smaller number of milliseconds to lifespan.",
 			actions: lifespanActions,
 			sources: []string{

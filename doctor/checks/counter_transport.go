@@ -23,7 +23,7 @@ func measureCompletions(j *judge, s *sample) []verdict {
 			changes = append(changes, s.change(f))
 			ev = append(ev, changeEvidence(s, f))
 		}
-		_, v, known := j.sum(s, changes)
+		_, v, known := j.sum(changes)
 		switch {
 		case known && len(flush) == 0:
 			v = verdict{outcome: doctor.OutcomeNotApplicable, text: "the driver doesn't count flushed completions"}
@@ -54,24 +54,24 @@ func measureCNP(j *judge, s *sample) []verdict {
 		}
 	}
 	if len(marks) == 0 || len(sent) == 0 {
-		return []verdict{{outcome: doctor.OutcomeNotApplicable, text: "the driver counts not both marks and notifications"}}
+		return []verdict{{
+			outcome: doctor.OutcomeNotApplicable, text: "the driver counts not both marks and notifications",
+		}}
 	}
-	n, v, known := j.sum(s, marks)
+	n, v, known := j.sum(marks)
 	cnps := uint64(0)
 	if known {
-		cnps, v, known = j.sum(s, sent)
+		cnps, v, known = j.sum(sent)
 	}
 	switch {
 	case known && n == 0:
 		v = verdict{outcome: doctor.OutcomeNotApplicable, text: "no marked packet between the readings"}
-	case known && n < leastMarks && cnps == 0:
-		v = verdict{
-			outcome: doctor.OutcomeInfo,
-			text:    fmt.Sprintf("%d marked packets and no notification in %v: too few to tell", n, spanText(s.elapsed())),
-		}
 	case known && cnps == 0:
-		v = verdict{outcome: j.rule.limits[0].outcome, text: fmt.Sprintf("%d marked packets and no notification in %v", n,
-			spanText(s.elapsed()))}
+		v.outcome = j.rule.limits[0].outcome
+		v.text = fmt.Sprintf("%d marked packets and no notification in %v", n, spanText(s.elapsed()))
+		if n < leastMarks {
+			v.outcome, v.text = doctor.OutcomeInfo, v.text+": too few to tell"
+		}
 	case known:
 		v = j.value(fmt.Sprintf("%d marked packets and %d notifications in %v", n, cnps, spanText(s.elapsed())),
 			float64(n)/float64(cnps))

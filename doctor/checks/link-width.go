@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,12 +23,13 @@ func linkWidth() doctor.Check {
 		Explanation: prose.Join(`
 			A link that can't train all lanes falls back to one (1X), and one that can't train at its speed
 			falls back to the next lower. The port is active and works, at a fraction of its bandwidth, and
-			every collective waits for it. Two lanes (2X) are not a fault: cables that split a switch port
-			have so many.`),
-		Remedy: "Clean and reseat the cable and the transceivers at both ends, then replace the cable. Check rail-rate " +
-			"compares the ports of the node.",
+			every collective waits for it. Two lanes (2X) are not a fault: cables that split a switch port have
+			so many.`),
+		Remedy: "Clean and reseat the cable and the transceivers at both ends, then replace the cable. Check " +
+			"rail-rate compares the ports of the node.",
 		Sources: []string{
-			"drivers/infiniband/core/sysfs.c (rate_show)", "InfiniBand specification volume 1, PortInfo.LinkWidthActive",
+			"drivers/infiniband/core/sysfs.c (rate_show)",
+			"InfiniBand specification volume 1, PortInfo.LinkWidthActive",
 			"Documentation/networking/ethtool-netlink.rst (LINKMODES_GET)",
 		},
 		Run: runLinkWidth,
@@ -58,7 +60,7 @@ func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
 			f, ev, why := ethernetSpeed(in, p)
 			switch {
 			case why != "":
-				unknown = why
+				unknown = cmp.Or(unknown, why)
 			case f.Outcome == doctor.OutcomeFail:
 				findings = append(findings, f)
 			default:
@@ -73,14 +75,15 @@ func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s",
 			noneOf(in.Snapshot, "no active compute port has a width"))}
 	case len(good) > 0:
-		findings = append([]doctor.Finding{doctor.Passed(doctor.ObjectNode,
-			english.Count(len(good), "link")+" with all the lanes and the speed that both ends have", good...)}, findings...)
+		pass := doctor.Passed(doctor.ObjectNode,
+			english.Count(len(good), "link")+" with all the lanes and the speed that both ends have", good...)
+		findings = append([]doctor.Finding{pass}, findings...)
 	}
 	return findings
 }
 
-// ethernetSpeed compares the speed of a port with the fastest mode that both ends advertise, or says
-// why that is not known.
+// ethernetSpeed compares the speed of a port with the fastest mode that both ends advertise, or
+// says why that is not known.
 func ethernetSpeed(in *doctor.Input, p portRef) (doctor.Finding, []doctor.Evidence, string) {
 	if err := in.Facts.State(facts.KindEthtool); err != nil {
 		why := "whether Ethernet links have the speed of both ends takes ethtool"

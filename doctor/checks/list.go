@@ -33,5 +33,6 @@ func All() []doctor.Check {
 		firmware(),
 		role(),
 		railSubnet(),
-	}, inventoryChecks(), linkChecks(), transportChecks(), qosChecks(), addressingChecks(), hostChecks(), counterChecks())
+	}, inventoryChecks(), linkChecks(), transportChecks(), qosChecks(), addressingChecks(), hostChecks(),
+		counterChecks())
 }

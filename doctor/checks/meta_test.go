@@ -54,7 +54,8 @@ var metaTable = []metaRow{
 	},
 	{"rail-subnet", nodeCase{"49_bond", nil}, nodeCase{"49_bond", live("10.101.0.10/", "10.100.0.11/")}, "node"},
 	{
-		"link-downed", nodeCase{"02_rocev2_8hca", nil},
+		"link-downed",
+		nodeCase{"02_rocev2_8hca", nil},
 		nodeCase{"53_counters_saturated", readings(portReadings("mlx5_0:1", two{"counters", "link_downed", 2, 3}))},
 		"mlx5_0:1",
 	},

@@ -1,14 +1,18 @@
 package node
 
 import (
+	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/checks"
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/record/kernel"
 	"github.com/rdmakit/rdmakit/internal/text/english"
@@ -24,6 +28,7 @@ type doctorFlags struct {
 	suppress     []string
 	explain      string
 	list, strict bool
+	interval     time.Duration // between two readings of counters; 0: one reading
 }
 
 func newDoctorCommand(app *cli.App) *cobra.Command {
@@ -35,6 +40,9 @@ func newDoctorCommand(app *cli.App) *cobra.Command {
 the commands that fix it; in these commands, replace the words that begin with YOUR_. doctor changes
 nothing. --list lists the checks.
 
+Counters of errors only grow, and one value doesn't show when. With --interval, doctor reads all
+counters twice and judges what happened in between, under the load of that moment.
+
 Exit codes:
 
     0   no check failed; there may be warnings
@@ -45,6 +53,7 @@ Exit codes:
   rdmactl doctor --from node17.tar.gz -o wide
   rdmactl doctor --only port-active,rail-rate -o json
   rdmactl doctor --suppress mtu@mlx5_0:1:2027-01-31
+  rdmactl doctor --interval 10s
   rdmactl doctor --explain memlock`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(app, cmd, f) },
 	}
@@ -55,6 +64,8 @@ Exit codes:
 	flags.StringArrayVar(&f.suppress, "suppress", nil,
 		"don't count the findings of check `ID[@OBJECT][:YYYY-MM-DD]`, "+
 			"until the end of that day if given; can be repeated")
+	flags.DurationVar(&f.interval, "interval", 0,
+		"read counters twice, `DURATION` apart (1s to 1h), and judge their rates")
 	flags.BoolVar(&f.strict, "strict", false, "treat warnings as failures")
 	flags.BoolVar(&f.list, "list", false, "list the checks without running them")
 	flags.StringVar(&f.explain, "explain", "", "explain the check `ID` without running it")
@@ -86,6 +97,9 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	if err != nil {
 		return cli.UsageError(cmd, err)
 	}
+	if cmd.Flags().Changed("interval") && (f.interval < time.Second || f.interval > time.Hour) {
+		return cli.UsageError(cmd, fmt.Errorf("--interval %v is not between 1s and 1h", f.interval))
+	}
 	opts.Now = app.Now()
 	// The report has the files that a check needs and that could not be read, so the error of the
 	// scan about them is only a note.
@@ -99,8 +113,14 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 		return err
 	}
 	in := doctor.Input{Snapshot: &snap, Facts: n.Facts()}
-	if n.Local {
-		in.Facts.Gather(cmd.Context(), &snap, kernel.Collectors(app.Now), opts.Kinds(all)...)
+	switch {
+	case n.Local:
+		in.Facts.Gather(cmd.Context(), &snap, f.collectors(app, n.Root), opts.Kinds(all)...)
+	case f.interval > 0:
+		app.Out.Note("note: --interval needs the running node; a recording has one reading")
+	}
+	if err := context.Cause(cmd.Context()); err != nil { // the user did not wait for the interval
+		return err
 	}
 	report, err := doctor.Run(cmd.Context(), all, in, opts)
 	if err != nil {
@@ -119,6 +139,17 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 		return err
 	}
 	return doctorResult(app, &snap, report, f.strict)
+}
+
+// collectors returns the collectors of a run, with that of rates if the user asks for an interval.
+func (f doctorFlags) collectors(app *cli.App, root fs.FS) []facts.Collector {
+	list := kernel.Collectors(app.Now)
+	if f.interval > 0 {
+		list = append(list, kernel.Rates(kernel.RatesSource{
+			Root: root, Interval: f.interval, Now: app.Now, Ethtool: kernel.EthtoolOf(list),
+		}))
+	}
+	return list
 }
 
 // coveredByCheck reports whether a check reports the obstacle; doctor prints notes about the other
