@@ -41,7 +41,7 @@ func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
 	var good []doctor.Evidence
 	unknown := ""
 	for p := range ports(in.Snapshot) {
-		if !p.carriesJobs(in.Snapshot) || !p.active() || p.dev.Software != "" || p.dev.SMIOf != "" {
+		if p.port.Role != inventory.RoleCompute || !p.active() {
 			continue
 		}
 		switch {
