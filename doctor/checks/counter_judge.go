@@ -54,7 +54,8 @@ func (r *counterRule) run(ctx context.Context, in *doctor.Input) []doctor.Findin
 		}
 		if len(s.counters) == 0 {
 			if len(s.errs) == 0 && !s.unread {
-				report.skip(s.object, r.without(s))
+				why, ev := r.without(in, s)
+				report.skip(s.object, why, ev...)
 			}
 			continue
 		}

@@ -2,10 +2,13 @@ package checks
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 )
 
@@ -23,8 +26,9 @@ type counterReport struct {
 
 // idle is a reason and the objects that it is about.
 type idle struct {
-	why     string
-	objects []string
+	why      string
+	objects  []string
+	evidence []doctor.Evidence // of the first
 }
 
 func (r *counterReport) errors(s *sample) {
@@ -38,10 +42,10 @@ func (r *counterReport) errors(s *sample) {
 	}
 }
 
-func (r *counterReport) skip(object, why string) {
+func (r *counterReport) skip(object, why string, ev ...doctor.Evidence) {
 	i := slices.IndexFunc(r.idle, func(x idle) bool { return x.why == why })
 	if i < 0 {
-		r.idle = append(r.idle, idle{why: why})
+		r.idle = append(r.idle, idle{why: why, evidence: ev})
 		i = len(r.idle) - 1
 	}
 	r.idle[i].objects = append(r.idle[i].objects, object)
@@ -132,6 +136,7 @@ func (r *counterReport) findings() []doctor.Finding {
 		if len(x.objects) == 1 {
 			f.Object, f.Summary = x.objects[0], x.why
 		}
+		f.Evidence = x.evidence
 		out = append(out, f)
 	}
 	if len(out) == 0 {
@@ -140,20 +145,35 @@ func (r *counterReport) findings() []doctor.Finding {
 	return out
 }
 
-// without says that an object has none of the rule's counters.
-func (r *counterRule) without(s *sample) string {
-	names := make([]string, 0, len(r.counters))
-	for _, c := range r.counters {
-		names = append(names, c.name)
-	}
-	driver := "the driver"
+// without says that an object has none of the rule's counters, and names them.
+func (r *counterRule) without(in *doctor.Input, s *sample) (string, []doctor.Evidence) {
+	why := "the driver has no such counter"
 	switch {
 	case r.scope == scopePCI:
-		driver = "the kernel"
+		why = "the kernel counts no errors of the function (no AER)"
 	case s.port.dev.PCI != nil && s.port.dev.PCI.Driver != "":
-		driver = s.port.dev.PCI.Driver
+		why = s.port.dev.PCI.Driver + " has no such counter"
 	}
-	return driver + " has none of " + english.List(names, 4)
+	var ev []doctor.Evidence
+	for _, c := range r.counters {
+		name, _, _ := strings.Cut(c.name, ":")
+		dir := ""
+		switch c.group {
+		case groupClassic, groupDriver:
+			dir = path.Join(s.port.port.Path, c.group)
+		case facts.CountersNetdev:
+			dir = "/" + classNet(s.object)
+		case facts.CountersAER:
+			dir = "/" + pciDir(s.object)
+		default:
+			ev = append(ev, doctor.Evidence{Path: "ethtool:" + s.object + ":" + c.name, Value: "does not exist"})
+			continue
+		}
+		if file := path.Join(dir, name); !in.Facts.Files.Exists(strings.TrimPrefix(file, "/")) {
+			ev = append(ev, doctor.Evidence{Path: file, Value: "does not exist"})
+		}
+	}
+	return why, ev
 }
 
 // noun names an object of the scope.

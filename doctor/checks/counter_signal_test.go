@@ -118,7 +118,7 @@ func TestCounterPause(t *testing.T) {
 		},
 		{"frames without durations", "pause-time", roceTree, ethtoolReadings(two{"", "rx_prio3_pause", 1, 2}), []string{
 			"not-applicable " + net0,
-		}, "has none of"},
+		}, "ethtool:ens0np0:rx_prio?_pause_duration = does not exist"},
 		{"at once", "pause-time", roceTree, readings(readingsOf(net0, 0, two{
 			facts.CountersEthtool, "rx_prio3_pause_duration", 5, 5,
 		})), []string{"unknown " + net0}, "the same time"},
