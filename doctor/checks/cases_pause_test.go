@@ -24,6 +24,7 @@ func pauseCases() []numberCase {
 		ethtool("pause-time", "rx_prio3_pause_duration", 100_000, 100_001, doctor.OutcomeWarn),
 		ethtool("pause-time", "tx_prio3_pause_duration", 100_000, 1_000_001, doctor.OutcomeFail),
 		ethtool("pause-time", "rx_global_pause_duration", 100_000, 2_170_000, doctor.OutcomeFail),
+		ethtool("pause-time", "tx_global_pause_duration", 100_000, 2_170_000, doctor.OutcomeFail),
 		ethtool("pause-time", "pfc_pri3_rx_duration_us", 100_000, 2_170_000, doctor.OutcomeFail),
 		ethtool("pause-storm", "tx_pause_storm_error_events", 0, 1, doctor.OutcomeFail),
 		{
@@ -40,11 +41,9 @@ func pcieCases() []numberCase {
 	aer := func(id, counter string, good, bad uint64, want doctor.Outcome) numberCase {
 		return counterCase(80, id, roce, function, facts.CountersAER, counter, 2, 2+good, 2+bad, want)
 	}
-	stalled := func(n uint64) change {
+	stalled := func(counter string, n uint64) change {
 		return recorded(facts.Facts{
-			Ethtool: known([]facts.Ethtool{
-				{Netdev: "ens0np0", Stats: map[string]uint64{"outbound_pci_stalled_wr": n}},
-			}),
+			Ethtool: known([]facts.Ethtool{{Netdev: "ens0np0", Stats: map[string]uint64{counter: n}}}),
 		})
 	}
 	return []numberCase{
@@ -54,7 +53,12 @@ func pcieCases() []numberCase {
 		counterCase(81, "pcie-overflows", roce, "ens0np0", facts.CountersEthtool, "outbound_pci_buffer_overflow",
 			5, 5, 6, doctor.OutcomeFail),
 		{
-			81, "pcie-stalls", roce, nil, stalled(5), stalled(6),
+			81, "pcie-stalls", roce, nil, stalled("outbound_pci_stalled_rd", 5), stalled("outbound_pci_stalled_rd", 6),
+			recorded(facts.Facts{Ethtool: failed[[]facts.Ethtool]()}),
+			doctor.OutcomeWarn, "ens0np0", doctor.OutcomeUnknown,
+		},
+		{
+			81, "pcie-stalls", roce, nil, stalled("outbound_pci_stalled_wr", 5), stalled("outbound_pci_stalled_wr", 6),
 			recorded(facts.Facts{Ethtool: failed[[]facts.Ethtool]()}),
 			doctor.OutcomeWarn, "ens0np0", doctor.OutcomeUnknown,
 		},

@@ -33,6 +33,16 @@ func transportCases() []numberCase {
 		hw(38, "unresponsive-peers", "unresponsive_remote_events", 0, 1, doctor.OutcomeWarn),
 		hw(39, "receiver-not-ready", "rnr_nak_retry_err", 100, 101, doctor.OutcomeWarn),
 		hw(39, "receiver-not-ready", "out_of_buffer", 100, 101, doctor.OutcomeWarn),
+		hw(38, "unresponsive-peers", "impaired_remote_conn_events", 0, 1, doctor.OutcomeWarn),
+		hw(39, "receiver-not-ready", "rnr_naks_rcvd", 100, 101, doctor.OutcomeWarn),    // bnxt_re
+		hw(39, "receiver-not-ready", "rx_out_of_buffer", 100, 101, doctor.OutcomeWarn), // bnxt_re
+		hw(39, "receiver-not-ready", "rx_drops", 100, 101, doctor.OutcomeWarn),         // efa
+		hw(41, "repeated-requests", "dup_req", 100, 101, doctor.OutcomeWarn),           // bnxt_re
+		hw(41, "repeated-requests", "missing_resp", 100, 101, doctor.OutcomeWarn),      // bnxt_re
+		hw(44, "remote-access-errors", "req_remote_access_errors", 0, 1, doctor.OutcomeWarn),
+		hw(44, "remote-access-errors", "remote_access_err", 0, 1, doctor.OutcomeWarn), // bnxt_re
+		hw(44, "remote-access-errors", "rdma_read_wr_err", 0, 1, doctor.OutcomeWarn),  // efa
+		hw(44, "remote-access-errors", "rdma_write_wr_err", 0, 1, doctor.OutcomeWarn), // efa
 		ratio(40, "packets-lost", "packet_seq_err", "port_xmit_packets", 10, 11, doctor.OutcomeWarn),
 		ratio(40, "packets-lost", "packet_seq_err", "port_xmit_packets", 10, 1001, doctor.OutcomeFail),
 		ratio(40, "out-of-sequence", "out_of_sequence", "port_rcv_packets", 10, 11, doctor.OutcomeWarn),

@@ -217,7 +217,6 @@ type sample struct {
 	// readings are the two readings, nil without an interval.
 	readings *facts.Readings
 	counters []inventory.Counter // of the rule: the last reading
-	changes  []inventory.Change  // of all counters, with an interval
 	per      []inventory.Change  // of the rule's counters per
 	errs     []error             // why counters are not among them
 	unread   bool                // a file could not be read, which [doctor.Run] reports
@@ -227,22 +226,16 @@ type sample struct {
 // elapsed returns the time between the readings.
 func (s *sample) elapsed() time.Duration { return s.readings.Elapsed }
 
-// change returns the change of a counter.
+// change returns the change of a counter of the second reading.
 func (s *sample) change(c inventory.Counter) inventory.Change {
-	i := slices.IndexFunc(s.changes, func(o inventory.Change) bool {
-		return o.Counter.Name == c.Name && o.Counter.Group == c.Group
-	})
-	if i < 0 {
-		return inventory.Change{Counter: c}
-	}
-	return s.changes[i]
+	return inventory.Changes(s.first(c), []inventory.Counter{c}, s.elapsed())[0]
 }
 
-// before returns the value of a counter in the first reading, nil if it had none.
-func (s *sample) before(c inventory.Counter) *uint64 {
-	for _, o := range s.readings.Before {
+// first returns a counter in the first reading, none if it was not there.
+func (s *sample) first(c inventory.Counter) []inventory.Counter {
+	for i, o := range s.readings.Before {
 		if o.Name == c.Name && o.Group == c.Group {
-			return o.Value
+			return s.readings.Before[i : i+1]
 		}
 	}
 	return nil

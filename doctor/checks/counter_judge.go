@@ -315,8 +315,12 @@ func changeEvidence(s *sample, c inventory.Counter) doctor.Evidence {
 		}
 		return fmt.Sprintf("%d at %s", *v, t.UTC().Format(time.RFC3339))
 	}
+	var before *uint64
+	if first := s.first(c); len(first) > 0 {
+		before = first[0].Value
+	}
 	return doctor.Evidence{
-		Path: c.Path, Value: at(s.before(c), s.readings.From) + ", " + at(c.Value, s.readings.To),
+		Path: c.Path, Value: at(before, s.readings.From) + ", " + at(c.Value, s.readings.To),
 	}
 }
 

@@ -24,7 +24,6 @@ func (r *counterRule) readTwice(in *doctor.Input, s *sample) {
 		s.lost = s.readings.Lost
 		return
 	}
-	s.changes = s.readings.Changes()
 	s.counters = matching(s.readings.After, r.counters)
 	for _, c := range matching(s.readings.After, r.per) {
 		s.per = append(s.per, s.change(c))

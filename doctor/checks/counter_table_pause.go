@@ -32,9 +32,8 @@ func pauseCounterRules() []counterRule {
 		},
 		{
 			id: "pause-storm", numbers: []int{56}, group: doctor.GroupQoS, scope: scopeNetdev,
-			title: "compute port that paused the switch until the card gave up",
-			counters: countersIn(facts.CountersEthtool, "tx_pause_storm_error_events",
-				"continuous_roce_pause_events"),
+			title:    "compute port that paused the switch until the card gave up",
+			counters: countersIn(facts.CountersEthtool, "tx_pause_storm_error_events"),
 			limits:   increase(doctor.OutcomeFail, "the card drops packets of a lossless priority then"),
 			historic: doctor.OutcomeInfo,
 			explanation: prose.Join(`
@@ -43,7 +42,7 @@ func pauseCounterRules() []counterRule {
 				other nodes.`),
 			remedy: "The host or the card's PCI Express link hung: look at the kernel's log of that time, and keep " +
 				"the node out of jobs until the cause is known.",
-			actions: pauseActions, sources: []string{sourceEthtool, sourceBnxt},
+			actions: pauseActions, sources: []string{sourceEthtool},
 		},
 		{
 			id: "lossless-discards", numbers: []int{57}, group: doctor.GroupQoS, scope: scopeNetdev,

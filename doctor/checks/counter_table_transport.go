@@ -8,7 +8,8 @@ import (
 // sentPackets and receivedPackets are the counters of packets to compare errors with: of
 // InfiniBand's PMA, which mlx5 has on Ethernet too, and of other drivers.
 func sentPackets() []counterName {
-	return append(countersIn(groupClassic, "port_xmit_packets"), countersIn(groupDriver, "tx_pkts")...)
+	return append(countersIn(groupClassic, "port_xmit_packets"),
+		countersIn(groupDriver, "tx_pkts", "OutSegs", "tcpOutSegs")...)
 }
 
 func receivedPackets() []counterName {
@@ -91,7 +92,7 @@ func sequenceCounterRules() []counterRule {
 		{
 			id: "packets-lost", numbers: []int{40}, group: doctor.GroupTransport,
 			title:    "packets of a compute port that were lost on the way and repeated",
-			counters: countersIn(groupDriver, "packet_seq_err", "seq_err_naks_rcvd"),
+			counters: countersIn(groupDriver, "packet_seq_err", "seq_err_naks_rcvd", "RetransSegs", "tcpRetransSegs"),
 			per:      sentPackets(),
 			limits: []counterLimit{
 				{doctor.OutcomeWarn, 1e-5, "ratio", toCalibrate},
@@ -104,7 +105,7 @@ func sequenceCounterRules() []counterRule {
 				the bandwidth is left.`),
 			remedy: "Find where packets are lost: errors of links, discards of switches, or RoCE without flow " +
 				"control (PFC or ECN) on the way.",
-			actions: lossActions, sources: []string{sourceMlx5, sourceBnxtRe},
+			actions: lossActions, sources: []string{sourceMlx5, sourceBnxtRe, sourceIrdma},
 		},
 		{
 			id: "out-of-sequence", numbers: []int{40}, group: doctor.GroupTransport,

@@ -274,6 +274,24 @@ func TestCounterRatios(t *testing.T) {
 			"",
 		},
 		{
+			"irdma", "packets-lost", roceTree, readings(portReadings(port0,
+				two{"hw_counters", "RetransSegs", 0, 2000}, two{"hw_counters", "OutSegs", 0, 1e6})),
+			[]string{"fail " + port0},
+			"RetransSegs",
+		},
+		{
+			"irdma of old kernels", "packets-lost", roceTree, readings(portReadings(port0,
+				two{"hw_counters", "tcpRetransSegs", 0, 2000}, two{"hw_counters", "tcpOutSegs", 0, 1e6})),
+			[]string{"fail " + port0},
+			"tcpRetransSegs",
+		},
+		{
+			"bnxt_re", "out-of-sequence", "66_bnxt_counters", readings(portReadings("bnxt_re0:1",
+				two{"hw_counters", "oos_drop_count", 27110, 37110}, two{"hw_counters", "rx_pkts", 0, 1e6})),
+			[]string{"warn bnxt_re0:1"},
+			"oos_drop_count",
+		},
+		{
 			"bnxt_re", "packets-lost", "66_bnxt_counters", readings(portReadings("bnxt_re0:1",
 				two{"hw_counters", "seq_err_naks_rcvd", 1933, 3933},
 				two{"hw_counters", "tx_pkts", 2205912090, 2205912090 + 1e6})),

@@ -3,6 +3,7 @@ package facts
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,11 +61,6 @@ func (r *Rates) Of(object string) *Readings {
 	return nil
 }
 
-// Changes compares the readings.
-func (r *Readings) Changes() []inventory.Change {
-	return inventory.Changes(r.Before, r.After, r.Elapsed)
-}
-
 // AERFiles are the files of a PCI function with its counts of errors
 // (Documentation/ABI/testing/sysfs-bus-pci-devices-aer).
 func AERFiles() []string { return []string{"aer_dev_correctable", "aer_dev_fatal", "aer_dev_nonfatal"} }
@@ -99,12 +95,17 @@ func ParseAER(dir, file, text string) ([]inventory.Counter, error) {
 // IsAERTotal reports whether a counter of [ParseAER] is the sum of all kinds of errors of a file.
 func IsAERTotal(name string) bool { return strings.Contains(name, ":TOTAL_ERR_") }
 
-// EthtoolCounters returns the statistics of a network device as counters, sorted by name. Some
-// drivers put a space after a name.
+// ofRing matches the statistics of single rings and channels, of which there are thousands.
+var ofRing = regexp.MustCompile(`^(rx|tx|ch|\[)[0-9]`)
+
+// EthtoolCounters returns the statistics of a network device as counters, sorted by name, without
+// those of single rings. Some drivers put a space after a name.
 func EthtoolCounters(e Ethtool) []inventory.Counter {
 	out := make([]inventory.Counter, 0, len(e.Stats))
 	for name, v := range e.Stats {
-		name = strings.TrimSpace(name)
+		if name = strings.TrimSpace(name); ofRing.MatchString(name) {
+			continue
+		}
 		out = append(out, inventory.Counter{
 			Name: name, Group: CountersEthtool, Path: "ethtool:" + e.Netdev + ":" + name, Value: &v,
 		})

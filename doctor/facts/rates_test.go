@@ -49,7 +49,9 @@ func TestParseAER(t *testing.T) {
 func TestEthtoolCounters(t *testing.T) {
 	const spaced = "tx_pause_storm_warning_events " // as old versions of mlx5_core call it
 	got := values(facts.EthtoolCounters(facts.Ethtool{
-		Netdev: "eth0", Stats: map[string]uint64{spaced: 3, "rx_discards_phy": 1<<64 - 1},
+		Netdev: "eth0", Stats: map[string]uint64{
+			spaced: 3, "rx_discards_phy": 1<<64 - 1, "rx0_packets": 5, "ch12_poll": 6, "[0]: rx_bytes": 7,
+		},
 	}))
 	want := []string{
 		"ethtool ethtool:eth0:rx_discards_phy 18446744073709551615",
