@@ -132,16 +132,34 @@ func TestCounterRates(t *testing.T) {
 		{"readings at once", "rcv-errors", ibTree, readings(readingsOf(port0, 0, two{
 			"counters", "port_rcv_errors", 5, 5,
 		})), pass, ""},
+		{"5 in a minute", "link-recoveries", ibTree, recoveries(5), pass, ""},
 		{
-			"AER below a minute", "pcie-corrected-errors", roceTree, readings(netFunction(5, 6)),
-			[]string{"pass node"},
-			"",
+			"6 in a minute", "link-recoveries", ibTree, recoveries(6),
+			[]string{"warn " + port0},
+			"6/min; the limit is 5",
 		},
+		{"10 in a minute", "pcie-corrected-errors", roceTree, readings(netFunction(time.Minute, 5, 15)), pass, ""},
+		{
+			"11 in a minute", "pcie-corrected-errors", roceTree, readings(netFunction(time.Minute, 5, 16)),
+			[]string{"warn 0000:18:00.0"},
+			"11/min",
+		},
+		{
+			"2 in 10 s may be chance", "pcie-corrected-errors", roceTree, readings(netFunction(span, 5, 7)),
+			[]string{"info 0000:18:00.0"},
+			"an --interval of 1m",
+		},
+		{"1 in 10 s", "pcie-corrected-errors", roceTree, readings(netFunction(span, 5, 6)), pass, ""},
 	})
 }
 
-func netFunction(before, after uint64) facts.Readings {
-	return readingsOf("0000:18:00.0", span, two{facts.CountersAER, "aer_dev_correctable:TOTAL_ERR_COR", before, after})
+func netFunction(elapsed time.Duration, before, after uint64) facts.Readings {
+	return readingsOf("0000:18:00.0", elapsed,
+		two{facts.CountersAER, "aer_dev_correctable:TOTAL_ERR_COR", before, after})
+}
+
+func recoveries(n uint64) change {
+	return readings(readingsOf(port0, time.Minute, two{"counters", "link_error_recovery", 1, 1 + n}))
 }
 
 // A port that disappears is a link that failed; nothing is known of its errors.
