@@ -157,7 +157,7 @@ func (r *counterRule) without(in *doctor.Input, s *sample) (string, []doctor.Evi
 	var ev []doctor.Evidence
 	for _, c := range r.counters {
 		name, _, _ := strings.Cut(c.name, ":")
-		dir := ""
+		var dir string
 		switch c.group {
 		case groupClassic, groupDriver:
 			dir = path.Join(s.port.port.Path, c.group)
