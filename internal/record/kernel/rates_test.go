@@ -193,7 +193,7 @@ func TestRatesEndWithContext(t *testing.T) {
 
 func TestRatesWithoutDevice(t *testing.T) {
 	f := facts.New(nil)
-	src := RatesSource{Root: nodetree.New().FS(), Interval: time.Hour, Now: time.Now}
+	src := RatesSource{Root: nodetree.New().FS(), Interval: 2 * time.Second, Now: time.Now}
 	f.Gather(t.Context(), &inventory.Snapshot{}, []facts.Collector{Rates(src)}, facts.KindRates)
 	if f.Rates == nil || f.Rates.Absent == "" {
 		t.Errorf("Rates of a node without RDMA = %+v, want why there are none, at once", f.Rates)
@@ -207,5 +207,31 @@ func TestEthtoolOf(t *testing.T) {
 	both := []facts.Collector{{Kind: facts.KindClock}, {Kind: facts.KindEthtool}}
 	if c := EthtoolOf(both); c.Kind != facts.KindEthtool {
 		t.Errorf("EthtoolOf = %+v, want the collector of ethtool", c)
+	}
+}
+
+// Errors of a PCI Express link may be counted at its upper end, and a bond has no link of its own.
+func TestRatesOfUpperPortsAndMembers(t *testing.T) {
+	s := inventory.Snapshot{
+		Devices: []inventory.Device{
+			{
+				Name: "mlx5_0", PCI: &inventory.PCI{
+					Address: "0000:18:00.0", Chain: []string{"pci0000:10", "0000:10:01.0", "0000:11:00.0"},
+				},
+				Ports: []inventory.Port{{Number: 1, Netdev: "bond0"}},
+			},
+			{
+				Name: "mlx5_1", PCI: &inventory.PCI{Address: "0000:19:00.0", Chain: []string{"pci0000:10"}},
+				Ports: []inventory.Port{{Number: 1, Netdev: "eth2"}, {Number: 2, Netdev: "eth2"}, {Number: 3}},
+			},
+			{Name: "rxe0"},
+		},
+		Netdevs: []inventory.Netdev{{Name: "bond0", Bond: &inventory.Bond{Slaves: []string{"eth0", "eth1"}}}},
+	}
+	if diff := cmp.Diff([]string{"0000:18:00.0", "0000:11:00.0", "0000:19:00.0"}, functions(&s)); diff != "" {
+		t.Errorf("functions (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"bond0", "eth0", "eth1", "eth2"}, netdevs(&s)); diff != "" {
+		t.Errorf("netdevs (-want +got):\n%s", diff)
 	}
 }
