@@ -6,29 +6,8 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/inventory"
 )
-
-func linkDowned() doctor.Check {
-	return doctor.Check{
-		ID:       "link-downed",
-		Title:    "link of a compute port that has failed since the driver was loaded",
-		Severity: doctor.OutcomeInfo,
-		Group:    doctor.GroupLink,
-		Needs:    doctor.NeedDevices,
-		Reads:    []string{portFiles("counters/link_downed")},
-		Explanation: prose.Join(`
-			link_downed counts how often the link failed and could not be recovered. A job that uses
-			the port at that moment stops or fails. One or two failures are common: the switch
-			restarted, or a cable was plugged in. The counter doesn't show when they happened; a
-			number that grows while nobody works on the fabric is a bad cable or transceiver.`),
-		Remedy: "Watch the counter with rdmactl status --watch. If it grows, clean or replace the cable and the " +
-			"transceivers.",
-		Sources: []string{"InfiniBand specification volume 1, PortCounters.LinkDownedCounter"},
-		Run:     runLinkDowned,
-	}
-}
 
 // linkDownedEnd is the highest value of the counter, which has 8 bits and does not wrap around.
 const linkDownedEnd = 255
@@ -53,7 +32,7 @@ func runLinkDowned(_ context.Context, in *doctor.Input) []doctor.Finding {
 			Outcome: doctor.OutcomeInfo, Object: p.object(), Evidence: []doctor.Evidence{evidence},
 			Summary: "the link has failed " + english.Count(int(min(count, 1<<31)), "time"), //nolint:gosec // limited
 			Remedy: []string{
-				"# does it grow?", "rdmactl status --watch --interval 10s",
+				"# does it grow?", "rdmactl doctor --only link-downed --interval 1m",
 			},
 		}
 		if count == linkDownedEnd {

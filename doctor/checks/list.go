@@ -33,6 +33,6 @@ func All() []doctor.Check {
 		firmware(),
 		role(),
 		railSubnet(),
-		linkDowned(),
-	}, inventoryChecks(), linkChecks(), transportChecks(), qosChecks(), addressingChecks(), hostChecks())
+	}, inventoryChecks(), linkChecks(), transportChecks(), qosChecks(), addressingChecks(), hostChecks(),
+		counterChecks())
 }

@@ -5,6 +5,7 @@ import "github.com/rdmakit/rdmakit/doctor"
 // linkChecks are those of link quality.
 func linkChecks() []doctor.Check {
 	return []doctor.Check{
+		linkWidth(),
 		fec(),
 		moduleHealth(),
 		cardTemperature(),

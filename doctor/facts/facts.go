@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/rdmakit/rdmakit/inventory"
 )
@@ -126,21 +125,4 @@ func (f *Facts) Gather(ctx context.Context, s *inventory.Snapshot, collectors []
 		})
 	}
 	wg.Wait()
-}
-
-// Rates is the difference of two readings of the counters of a node.
-type Rates struct {
-	Interval time.Duration `json:"interval"` // between the readings
-	Ports    []PortRates   `json:"ports"`    // in the order of the snapshot
-	Netdevs  []PortRates   `json:"netdevs,omitempty"`
-	PCI      []PortRates   `json:"pci,omitempty"` // AER counters by PCI address
-}
-
-// PortRates are the counters of a port, network device or PCI function that were in both readings.
-type PortRates struct {
-	Object string `json:"object"` // "mlx5_0:1", "eth0", "0000:3b:00.0"
-	// Deltas are the increases by name of the counter; a counter that went down was reset and is
-	// not among them.
-	Deltas map[string]uint64 `json:"deltas"`
-	Reset  []string          `json:"reset,omitempty"` // counters that went down
 }

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/checks"
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/record/kernel"
 	"github.com/rdmakit/rdmakit/internal/text/output"
@@ -35,6 +38,7 @@ type doctorFlags struct {
 	explain, since, exitOn   string
 	budget                   time.Duration
 	list, strict, nagios     bool
+	interval                 time.Duration // between two readings of counters; 0: one reading
 }
 
 const doctorLong = `Check a node for RDMA faults. The report is grouped by part of the node, the worst first, with
@@ -50,6 +54,9 @@ and has its exit codes: 0 no fault, 1 a warning, 2 a failed check, 3 no result.
 
 --since FILE compares with an earlier report of this node (-o json) and lists what is new, gone and
 changed. The exit code is then that of the findings that are new or worse than before.
+
+Counters of errors only grow, and one value doesn't show when. With --interval, doctor reads all
+counters twice and judges what happened in between, under the load of that moment.
 
 --suppressions FILE has accepted findings as a YAML list; check and reason are required:
 
@@ -90,6 +97,7 @@ func newDoctorCommand(app *cli.App) *cobra.Command {
   rdmactl doctor -o json > before.json; rdmactl doctor --since before.json
   rdmactl doctor --suppress mtu@mlx5_0:1:2027-01-31
   rdmactl doctor --nagios --suppressions /etc/rdmakit/accepted.yaml
+  rdmactl doctor --interval 10s
   rdmactl doctor --explain memlock`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := runDoctor(app, cmd, f)
@@ -125,6 +133,8 @@ func (f *doctorFlags) addTo(cmd *cobra.Command) {
 		strings.Join(exitLevels(), ", ")+" (default: unknown)")
 	flags.BoolVar(&f.strict, "strict", false, "treat warnings as failures: --exit-on warn")
 	flags.BoolVar(&f.nagios, "nagios", false, "print one line with the exit codes of a monitoring plugin")
+	flags.DurationVar(&f.interval, "interval", 0,
+		"read counters twice, `DURATION` apart (1s to 1h), and judge their rates")
 	flags.BoolVar(&f.list, "list", false, "list the checks without running them")
 	flags.StringVar(&f.explain, "explain", "", "explain the check `ID` without running it")
 	cmd.MarkFlagsMutuallyExclusive("list", "explain", "nagios", "since")
@@ -166,6 +176,9 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	if err := f.readFiles(all, &opts); err != nil {
 		return err
 	}
+	if cmd.Flags().Changed("interval") && (f.interval < time.Second || f.interval > time.Hour) {
+		return cli.UsageError(cmd, fmt.Errorf("--interval %v is not between 1s and 1h", f.interval))
+	}
 	var before *doctor.Report
 	if f.since != "" {
 		if before, err = readReport(f.since); err != nil {
@@ -188,8 +201,14 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 		return err
 	}
 	in := doctor.Input{Snapshot: &snap, Facts: n.Facts()}
-	if n.Local {
-		in.Facts.Gather(cmd.Context(), &snap, kernel.Collectors(app.Now), opts.Kinds(all)...)
+	switch {
+	case n.Local:
+		in.Facts.Gather(cmd.Context(), &snap, f.collectors(app, n.Root), opts.Kinds(all)...)
+	case f.interval > 0:
+		app.Out.Note("note: --interval needs the running node; a recording has one reading")
+	}
+	if err := context.Cause(cmd.Context()); err != nil { // the user did not wait for the interval
+		return err
 	}
 	report, err := doctor.Run(cmd.Context(), all, in, opts)
 	if err != nil {
@@ -222,6 +241,17 @@ func noteDoctor(app *cli.App, snap *inventory.Snapshot, report doctor.Report) {
 			app.Out.Note("note: %s: %s (%s)", o.Object, o.Text, o.Remedy)
 		}
 	}
+}
+
+// collectors returns the collectors of a run, with that of rates if the user asks for an interval.
+func (f doctorFlags) collectors(app *cli.App, root fs.FS) []facts.Collector {
+	list := kernel.Collectors(app.Now)
+	if f.interval > 0 {
+		list = append(list, kernel.Rates(kernel.RatesSource{
+			Root: root, Interval: f.interval, Now: app.Now, Ethtool: kernel.EthtoolOf(list),
+		}))
+	}
+	return list
 }
 
 // coveredByCheck reports whether a check reports the obstacle; doctor prints notes about the other

@@ -1,0 +1,75 @@
+package checks
+
+import (
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/doctor/facts"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
+)
+
+// signalCounterRules are those on the signal of Ethernet links, before and after FEC.
+func signalCounterRules() []counterRule {
+	return []counterRule{
+		{
+			id: "bit-errors", numbers: []int{29}, group: doctor.GroupLink, scope: scopeNetdev,
+			title:    "bit errors before correction on the link of a compute port",
+			counters: countersIn(facts.CountersEthtool, "rx_corrected_bits_phy", "rx_corrected_bits"),
+			limits: []counterLimit{
+				{doctor.OutcomeWarn, 1e-6, "ratio", toCalibrate},
+				{doctor.OutcomeFail, 1e-5, "ratio", toCalibrate + "; RS-FEC (544,514) corrects up to about 10^-4"},
+			},
+			measure: measureBitErrors, historic: never,
+			explanation: prose.Join(`
+				Links of 50 Gb/s per lane and more always have bit errors, and FEC corrects them. A ratio that
+				is orders of magnitude above that of the other ports leaves no reserve: with a warmer
+				transceiver or a bent cable errors remain, and packets are lost.`),
+			remedy: "Compare with the other ports of the node. Clean and reseat the transceivers of a port that " +
+				"stands out, then replace the cable.",
+			actions: signalActions, sources: []string{sourceEthtool, sourceMlx5Stat, sourceBnxt},
+		},
+		{
+			id: "uncorrected-errors", numbers: []int{30}, group: doctor.GroupLink, scope: scopeNetdev,
+			title: "errors on the link of a compute port that FEC could not correct",
+			counters: append(countersIn(facts.CountersEthtool, "rx_pcs_symbol_err_phy", "rx_symbol_err_phy",
+				"rx_pcs_symbol_err", "rx_fec_uncorrectable_blocks"),
+				countersIn(facts.CountersNetdev, "statistics/rx_crc_errors")...),
+			limits:   increase(doctor.OutcomeFail, "each is a lost packet"),
+			historic: doctor.OutcomeInfo,
+			explanation: prose.Join(`
+				Errors that remain after FEC, and frames with a wrong checksum, are lost packets. RoCE repeats
+				everything from the lost packet on, so that few of them halve the bandwidth. While a link is
+				trained such errors are normal; on a link that stays up they are not.`),
+			remedy:  "Clean and reseat the cable and the transceivers at both ends, then replace the cable.",
+			actions: signalActions, sources: []string{sourceEthtool, sourceMlx5Stat, sourceBnxt},
+		},
+		{
+			id: "lane-errors", numbers: []int{31}, group: doctor.GroupLink, scope: scopeNetdev,
+			title:    "lane of a compute port's link with far more bit errors than the others",
+			counters: countersIn(facts.CountersEthtool, "rx_err_lane_?_phy"),
+			limits: []counterLimit{{
+				doctor.OutcomeWarn, 100, "ratio", toCalibrate + ": errors of a lane over those of the median lane",
+			}},
+			more: []doctor.Threshold{{
+				Name: "lane-errors-least", Value: 10000, What: "errors of a lane below which lanes are not compared",
+				Source: toCalibrate,
+			}},
+			measure: measureLanes, historic: never,
+			explanation: prose.Join(`
+				A cable or transceiver with one bad lane still works, because FEC corrects the errors of all
+				lanes together. It is the first that fails.`),
+			remedy:  "Clean and reseat the transceivers; a lane that stays bad needs another cable or transceiver.",
+			actions: signalActions, sources: []string{sourceEthtool, sourceMlx5Stat},
+		},
+	}
+}
+
+// signalActions look at the signal of a link.
+func signalActions(s *sample) []doctor.Action {
+	list := []doctor.Action{
+		doctor.Shell("ethtool --show-fec %s", quote(s.object)),
+		doctor.Shell("ethtool -m %s   # power and temperature of the module", quote(s.object)),
+	}
+	if mellanox(s.port.dev) {
+		list = append(list, doctor.Shell("mlxlink -d %s --show_ber --show_module", s.port.tool()))
+	}
+	return append(list, doctor.Note(reseat))
+}

@@ -1,0 +1,137 @@
+package checks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/doctor/facts"
+	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/prose"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+func linkWidth() doctor.Check {
+	return doctor.Check{
+		ID: "link-width", Title: "link of a compute port with fewer lanes or a lower speed than both ends can",
+		Severity: doctor.OutcomeFail, Numbers: []int{35}, Group: doctor.GroupLink, Needs: doctor.NeedDevices,
+		Reads: []string{portFiles("rate")}, Uses: []facts.Kind{facts.KindEthtool},
+		Explanation: prose.Join(`
+			A link that can't train all lanes falls back to one (1X), and one that can't train at its speed
+			falls back to the next lower. The port is active and works, at a fraction of its bandwidth, and
+			every collective waits for it. Two lanes (2X) are not a fault: cables that split a switch port have
+			so many.`),
+		Remedy: "Clean and reseat the cable and the transceivers at both ends, then replace the cable. Check " +
+			"rail-rate compares the ports of the node.",
+		Sources: []string{
+			"drivers/infiniband/core/sysfs.c (rate_show)",
+			"InfiniBand specification volume 1, PortInfo.LinkWidthActive",
+			"Documentation/networking/ethtool-netlink.rst (LINKMODES_GET)",
+		},
+		Run: runLinkWidth,
+	}
+}
+
+func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
+	var findings []doctor.Finding
+	var good []doctor.Evidence
+	unknown := ""
+	for p := range ports(in.Snapshot) {
+		if p.port.Role != inventory.RoleCompute || !p.active() {
+			continue
+		}
+		switch {
+		case p.port.LinkLayer == inventory.LinkLayerInfiniBand && p.port.Rate != nil && p.port.Rate.Width > 0:
+			ev := p.evidence("rate", rawRate(p.port.Rate))
+			if p.port.Rate.Width > 1 {
+				good = append(good, ev)
+				continue
+			}
+			findings = append(findings, doctor.Finding{
+				Outcome: doctor.OutcomeFail, Object: p.object(), Evidence: []doctor.Evidence{ev},
+				Summary: "the link uses a single lane: " + rawRate(p.port.Rate),
+				Actions: cableActions(&sample{port: p}),
+			})
+		case p.roce():
+			f, ev, why := ethernetSpeed(in, p)
+			switch {
+			case why != "":
+				unknown = cmp.Or(unknown, why)
+			case f.Outcome == doctor.OutcomeFail:
+				findings = append(findings, f)
+			default:
+				good = append(good, ev...)
+			}
+		}
+	}
+	switch {
+	case len(findings) == 0 && len(good) == 0 && unknown != "":
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s", unknown)}
+	case len(findings) == 0 && len(good) == 0:
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s",
+			noneOf(in.Snapshot, "no active compute port has a width"))}
+	case len(good) > 0:
+		pass := doctor.Passed(doctor.ObjectNode,
+			english.Count(len(good), "link")+" with all the lanes and the speed that both ends have", good...)
+		findings = append([]doctor.Finding{pass}, findings...)
+	}
+	return findings
+}
+
+// ethernetSpeed compares the speed of a port with the fastest mode that both ends advertise, or
+// says why that is not known.
+func ethernetSpeed(in *doctor.Input, p portRef) (doctor.Finding, []doctor.Evidence, string) {
+	if err := in.Facts.State(facts.KindEthtool); err != nil {
+		why := "whether Ethernet links have the speed of both ends takes ethtool"
+		if !errors.Is(err, facts.ErrNotGathered) {
+			why = fmt.Sprintf("%s: %v", why, err)
+		}
+		return doctor.Finding{}, nil, why
+	}
+	i := slices.IndexFunc(in.Facts.Ethtool.Value, func(e facts.Ethtool) bool { return e.Netdev == p.port.Netdev })
+	if i < 0 || in.Facts.Ethtool.Value[i].Mode == nil || in.Facts.Ethtool.Value[i].Mode.Mbps == 0 {
+		return doctor.Finding{}, nil, "ethtool knows no speed of the compute ports' links"
+	}
+	mode := in.Facts.Ethtool.Value[i].Mode
+	fastest, name := 0, ""
+	for _, m := range mode.Peer {
+		if mbps := modeSpeed(m); slices.Contains(mode.Advertised, m) && mbps > fastest {
+			fastest, name = mbps, m
+		}
+	}
+	if fastest == 0 {
+		return doctor.Finding{}, nil, "the peers of the compute ports' Ethernet links don't tell their modes (no " +
+			"autonegotiation)"
+	}
+	ev := []doctor.Evidence{
+		{Path: "ethtool:" + p.port.Netdev + ":speed", Value: strconv.FormatUint(uint64(mode.Mbps), 10)},
+		{Path: "ethtool:" + p.port.Netdev + ":link-modes", Value: name},
+	}
+	if int(mode.Mbps) >= fastest {
+		return doctor.Finding{}, ev[:1], ""
+	}
+	return doctor.Finding{
+		Outcome: doctor.OutcomeFail, Object: p.object(), Evidence: ev,
+		Summary: fmt.Sprintf("the link runs at %g Gb/s, both ends can %g Gb/s (%s)", float64(mode.Mbps)/1000,
+			float64(fastest)/1000, name),
+		Actions: signalActions(&sample{object: p.port.Netdev, port: p}),
+	}, ev, ""
+}
+
+// modeSpeed returns the speed of a link mode in Mb/s: 100000 of "100000baseCR4/Full"; 0 for other
+// words such as "Autoneg" and "FEC_RS".
+func modeSpeed(mode string) int {
+	i := 0
+	for i < len(mode) && mode[i] >= '0' && mode[i] <= '9' {
+		i++
+	}
+	n, err := strconv.Atoi(mode[:i])
+	if err != nil {
+		return 0
+	}
+	return n
+}
