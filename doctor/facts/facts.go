@@ -28,6 +28,8 @@ const (
 	KindResolver  Kind = "resolver"   // the addresses of the host's own name
 	KindFilter    Kind = "filter"     // nf_tables: rules that filter packets
 	KindClock     Kind = "clock"      // offset of the clock from its source
+	KindPCI       Kind = "pci"        // configuration space of PCI functions
+	KindDaemons   Kind = "daemons"    // limits of the daemons that start jobs
 )
 
 // What describes the data of a kind: "routes, rules and neighbours (rtnetlink)".
@@ -45,6 +47,8 @@ func (k Kind) What() string {
 		KindResolver:  "the addresses of the host's name",
 		KindFilter:    "packet filter (nf_tables)",
 		KindClock:     "the discipline of the clock (adjtimex)",
+		KindPCI:       "configuration space of cards, GPUs and the bridges above them",
+		KindDaemons:   "limits of the daemons that start jobs",
 	}[k]
 	if what == "" {
 		return string(k)
@@ -68,6 +72,8 @@ type Facts struct {
 	Resolver  *Datum[Resolver]        `json:"resolver,omitempty"`
 	Filter    *Datum[[]FilterRule]    `json:"filter,omitempty"`
 	Clock     *Datum[ClockDiscipline] `json:"clock,omitempty"`
+	PCI       *Datum[[]PCIFunction]   `json:"pci,omitempty"`
+	Daemons   *Datum[[]Daemon]        `json:"daemons,omitempty"`
 }
 
 // New returns facts that know the files below a node's root only. root may be nil.
@@ -81,6 +87,7 @@ func (f *Facts) State(k Kind) error {
 		KindModules: f.Modules.State, KindDCB: f.DCB.State, KindDevlink: f.Devlink.State,
 		KindKernelLog: f.KernelLog.State, KindRates: f.Rates.State, KindProbe: f.Probe.State,
 		KindResolver: f.Resolver.State, KindFilter: f.Filter.State, KindClock: f.Clock.State,
+		KindPCI: f.PCI.State, KindDaemons: f.Daemons.State,
 	}
 	state, ok := states[k]
 	if !ok {
@@ -93,7 +100,7 @@ func (f *Facts) State(k Kind) error {
 func Kinds() []Kind {
 	return []Kind{
 		KindLinks, KindRoutes, KindEthtool, KindModules, KindDCB, KindDevlink, KindKernelLog, KindRates, KindProbe,
-		KindResolver, KindFilter, KindClock,
+		KindResolver, KindFilter, KindClock, KindPCI, KindDaemons,
 	}
 }
 

@@ -3,6 +3,8 @@ package facts
 import (
 	"net/netip"
 	"time"
+
+	"github.com/rdmakit/rdmakit/inventory"
 )
 
 // Link is a network device as rtnetlink describes it.
@@ -238,4 +240,18 @@ type ClockDiscipline struct {
 	MaxError     time.Duration `json:"maxError"`
 	Estimated    time.Duration `json:"estimated"`
 	Offset       time.Duration `json:"offset"`
+}
+
+// Daemon is a process that starts jobs or containers, which inherit its limits.
+type Daemon struct {
+	Name    string `json:"name"` // slurmd, containerd, …
+	PID     int    `json:"pid"`
+	Memlock Range  `json:"memlock"` // locked memory in bytes
+	Files   Range  `json:"files"`   // open files
+}
+
+// Range is a resource limit: the one in force, and the one to which a process may raise it.
+type Range struct {
+	Soft inventory.Limit `json:"soft"`
+	Hard inventory.Limit `json:"hard"`
 }
