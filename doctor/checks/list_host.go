@@ -12,5 +12,9 @@ func hostChecks() []doctor.Check {
 		iommu(),
 		pcieRequests(),
 		relaxedOrdering(),
+		hostJitter(),
+		memlockJobs(),
+		rdmaCgroup(),
+		sharedMemory(),
 	}
 }

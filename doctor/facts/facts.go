@@ -30,6 +30,7 @@ const (
 	KindClock     Kind = "clock"      // offset of the clock from its source
 	KindPCI       Kind = "pci"        // configuration space of PCI functions
 	KindDaemons   Kind = "daemons"    // limits of the daemons that start jobs
+	KindShm       Kind = "shm"        // size of /dev/shm
 )
 
 // What describes the data of a kind: "routes, rules and neighbours (rtnetlink)".
@@ -49,6 +50,7 @@ func (k Kind) What() string {
 		KindClock:     "the discipline of the clock (adjtimex)",
 		KindPCI:       "configuration space of cards, GPUs and the bridges above them",
 		KindDaemons:   "limits of the daemons that start jobs",
+		KindShm:       "the size of /dev/shm (statfs)",
 	}[k]
 	if what == "" {
 		return string(k)
@@ -74,6 +76,7 @@ type Facts struct {
 	Clock     *Datum[ClockDiscipline] `json:"clock,omitempty"`
 	PCI       *Datum[[]PCIFunction]   `json:"pci,omitempty"`
 	Daemons   *Datum[[]Daemon]        `json:"daemons,omitempty"`
+	Shm       *Datum[FileSystem]      `json:"shm,omitempty"`
 }
 
 // New returns facts that know the files below a node's root only. root may be nil.
@@ -87,7 +90,7 @@ func (f *Facts) State(k Kind) error {
 		KindModules: f.Modules.State, KindDCB: f.DCB.State, KindDevlink: f.Devlink.State,
 		KindKernelLog: f.KernelLog.State, KindRates: f.Rates.State, KindProbe: f.Probe.State,
 		KindResolver: f.Resolver.State, KindFilter: f.Filter.State, KindClock: f.Clock.State,
-		KindPCI: f.PCI.State, KindDaemons: f.Daemons.State,
+		KindPCI: f.PCI.State, KindDaemons: f.Daemons.State, KindShm: f.Shm.State,
 	}
 	state, ok := states[k]
 	if !ok {
@@ -100,7 +103,7 @@ func (f *Facts) State(k Kind) error {
 func Kinds() []Kind {
 	return []Kind{
 		KindLinks, KindRoutes, KindEthtool, KindModules, KindDCB, KindDevlink, KindKernelLog, KindRates, KindProbe,
-		KindResolver, KindFilter, KindClock, KindPCI, KindDaemons,
+		KindResolver, KindFilter, KindClock, KindPCI, KindDaemons, KindShm,
 	}
 }
 

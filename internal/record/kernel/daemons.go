@@ -63,6 +63,7 @@ func running(ctx context.Context, root fs.FS) ([]facts.Daemon, error) {
 		d.Memlock, known[0] = limitOf(string(limits), "Max locked memory")
 		d.Files, known[1] = limitOf(string(limits), "Max open files")
 		if known == [2]bool{true, true} {
+			d.Settings = settings(root, name)
 			out = append(out, d)
 		}
 	}
@@ -83,4 +84,39 @@ func limitOf(limits, label string) (facts.Range, bool) {
 		return facts.Range{Soft: soft, Hard: hard}, err1 == nil && err2 == nil
 	}
 	return facts.Range{}, false
+}
+
+// settings returns the lines about locked memory: of the unit of a daemon, of systemd, and for
+// logins. Nothing else of these files is kept, because units hold passwords.
+func settings(root fs.FS, daemon string) []facts.DaemonSetting {
+	var out []facts.DaemonSetting
+	add := func(pattern string, is func(line string) bool) {
+		names, _ := fs.Glob(root, pattern) // only a bad pattern fails
+		for _, name := range names {
+			data, err := fs.ReadFile(root, name)
+			if err != nil {
+				continue
+			}
+			for line := range strings.Lines(string(data)) {
+				if line = strings.TrimSpace(line); is(line) {
+					out = append(out, facts.DaemonSetting{Path: "/" + name, Value: line})
+				}
+			}
+		}
+	}
+	unit := func(line string) bool { return strings.HasPrefix(line, "LimitMEMLOCK=") }
+	system := func(line string) bool { return strings.HasPrefix(line, "DefaultLimitMEMLOCK=") }
+	login := func(line string) bool { // of everybody, so that no name of a user is kept
+		f := strings.Fields(line)
+		return len(f) == 4 && (f[0] == "*" || f[0] == "root") && f[2] == "memlock"
+	}
+	for _, dir := range []string{"usr/lib/systemd/system", "lib/systemd/system", "etc/systemd/system"} {
+		add(path.Join(dir, daemon+".service"), unit)
+	}
+	add("etc/systemd/system/"+daemon+".service.d/*.conf", unit)
+	add(sysfs.SystemdConfig, system)
+	add(sysfs.SystemdConfig+".d/*.conf", system)
+	add(sysfs.SecurityLimits, login)
+	add(path.Join(path.Dir(sysfs.SecurityLimits), "limits.d/*.conf"), login)
+	return out
 }

@@ -21,6 +21,7 @@ func Collectors(now func() time.Time) []facts.Collector {
 		resolver(now),
 		pci(now),
 		daemons(now),
+		shm(now),
 	}
 }
 
