@@ -16,7 +16,8 @@ func cardDriver() doctor.Check {
 		ID:       "card-driver",
 		Title:    "RDMA card without a driver or without its user-space library",
 		Severity: doctor.OutcomeFail,
-		Reads:    []string{"/" + sysfs.BusPCIDevices + "/*/class"},
+		Group:    doctor.GroupInventory, Numbers: []int{1, 2},
+		Reads: []string{pciFiles("class"), pciFiles("driver"), "/" + sysfs.ClassInfiniBand + "/*"},
 		Explanation: prose.Join(`
 			A card needs its driver and the driver's RDMA module to become an RDMA device, and
 			programs need libibverbs and the provider library of the card to use it. If one of them

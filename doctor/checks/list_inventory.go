@@ -4,5 +4,10 @@ import "github.com/rdmakit/rdmakit/doctor"
 
 // inventoryChecks are those of inventory and drivers.
 func inventoryChecks() []doctor.Check {
-	return []doctor.Check{}
+	return []doctor.Check{
+		rdmaModules(),
+		verbsABI(),
+		vfCount(),
+		netnsMode(),
+	}
 }

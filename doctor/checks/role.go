@@ -19,6 +19,7 @@ func role() doctor.Check {
 		ID:       "role",
 		Title:    "which active ports are for jobs",
 		Severity: doctor.OutcomeWarn,
+		Group:    doctor.GroupInventory,
 		Needs:    doctor.NeedDevices,
 		Reads: []string{
 			portFiles("state"),
