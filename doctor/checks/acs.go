@@ -37,7 +37,7 @@ type turn struct {
 	bridge string
 	from   string // the GPU or card below it
 	to     string // a peer
-	far    bool   // the bridges have only the root complex in common
+	far    bool   // a root port: the way turns in the root complex
 }
 
 func runACS(_ context.Context, in *doctor.Input) []doctor.Finding {
@@ -51,7 +51,7 @@ func runACS(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
 			"no GPU shares a switch or root complex with another GPU or a compute card")}
 	}
-	var findings []doctor.Finding
+	var findings, far []doctor.Finding
 	var good []doctor.Evidence
 	for _, t := range all {
 		f := pciFunction(in, t.bridge)
@@ -64,9 +64,14 @@ func runACS(_ context.Context, in *doctor.Input) []doctor.Finding {
 			good = append(good, configEvidence(t.bridge, "ACSCtl", acsText(f.ACS.Control)))
 		case t.far && !translates(in, t):
 			good = append(good, configEvidence(t.bridge, "ACSCtl", acsText(f.ACS.Control)))
+		case t.far:
+			far = append(far, redirected(t, f.ACS))
 		default:
 			findings = append(findings, redirected(t, f.ACS))
 		}
+	}
+	if len(far) > 0 {
+		findings = append(findings, rootPorts(far))
 	}
 	if len(findings) > 0 {
 		return findings
@@ -89,10 +94,14 @@ func turns(s *inventory.Snapshot) []turn {
 		for n < len(a.Chain) && n < len(b.Chain) && a.Chain[n] == b.Chain[n] {
 			n++
 		}
-		if n == 0 || n == len(a.Chain) || n == len(b.Chain) {
-			return // another root complex, or functions of the same slot
+		rooted := len(a.Chain) > 0 && strings.HasPrefix(a.Chain[0], "pci")
+		if n == 0 && rooted {
+			n = 1 // another root complex: the way turns above the root port
 		}
-		t := turn{bridge: a.Chain[n], from: a.Address, to: b.Address, far: n == 1 && strings.HasPrefix(a.Chain[0], "pci")}
+		if n == 0 || n >= len(a.Chain) || n >= len(b.Chain) {
+			return // functions of the same slot, or the bridges are not known
+		}
+		t := turn{bridge: a.Chain[n], from: a.Address, to: b.Address, far: n == 1 && rooted}
 		i := slices.IndexFunc(out, func(o turn) bool { return o.bridge == t.bridge })
 		switch {
 		case i < 0:
@@ -139,6 +148,23 @@ func redirected(t turn, a *facts.ACS) doctor.Finding {
 		f.Explanation = "The bridge also lets requests with translated addresses through (DirectTrans+). With address " +
 			"translation services (ATS) on, GPU and card then reach each other directly, which is how virtual " +
 			"machines use GPUDirect RDMA. Without virtual machines disable ACS."
+	}
+	return f
+}
+
+// rootPorts joins the findings of root ports, where one setting redirects all.
+func rootPorts(far []doctor.Finding) doctor.Finding {
+	f := doctor.Finding{
+		Outcome: far[0].Outcome, Object: doctor.ObjectNode, Explanation: far[0].Explanation,
+		Summary: fmt.Sprintf("ACS of %s sends what GPUs and cards exchange through the IOMMU, which translates it",
+			english.Count(len(far), "root port")),
+		Actions: []doctor.Action{
+			doctor.Note("boot with iommu=pt, or disable ACS in the BIOS; until the next boot:"),
+		},
+	}
+	for _, one := range far {
+		f.Evidence = append(f.Evidence, one.Evidence...)
+		f.Actions = append(f.Actions, one.Actions[1])
 	}
 	return f
 }

@@ -57,6 +57,9 @@ func runCardDriver(_ context.Context, in *doctor.Input) []doctor.Finding {
 	case len(s.Cards) == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s", reason)}
 	}
+	if !slices.ContainsFunc(s.Cards, func(c inventory.Card) bool { return c.PCI.Driver != "" }) {
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "the drivers of the cards were not recorded")}
+	}
 	pass := doctor.Passed(doctor.ObjectNode,
 		"no driver, module or library is missing for "+english.Count(len(s.Cards), "RDMA card function"))
 	for _, c := range s.Cards {

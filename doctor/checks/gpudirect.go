@@ -32,7 +32,7 @@ func gpudirect() doctor.Check {
 		Sources: []string{
 			"NCCL src/transport/net_ib.cc (ncclIbGdrSupport, ncclIbDmaBufSupport)",
 			"NVIDIA GPUDirect RDMA documentation; NVIDIA/open-gpu-kernel-modules",
-			"NVIDIA/nccl#897", "NVIDIA/nccl#1537", "NVIDIA/nccl#1939",
+			"NVIDIA/nccl#897", "NVIDIA/nccl#1537", "NVIDIA/nccl#1676", "NVIDIA/nccl#1939", "ROCm/rccl#1328",
 		},
 		Run: runGPUDirect,
 	}
@@ -92,6 +92,8 @@ func nvidiaDirect(in *doctor.Input, version string) []doctor.Finding {
 		}
 	case open && recent:
 		return []doctor.Finding{doctor.Passed(doctor.ObjectNode, "cards access GPU memory through dma-buf", ev...)}
+	case module != "" && registered && kernelAtLeast(s.Host.Kernel, 6, 4) && !in.Facts.Files.Exists(sysfs.MemoryPeers):
+		return []doctor.Finding{unlistedModule(ev, module)}
 	case module != "" && registered:
 		return []doctor.Finding{
 			doctor.Passed(doctor.ObjectNode, "cards access GPU memory through "+module, ev...),
@@ -104,6 +106,21 @@ func nvidiaDirect(in *doctor.Input, version string) []doctor.Finding {
 		}
 	}
 	return []doctor.Finding{noDirect(s, ev, module, open)}
+}
+
+// unlistedModule returns the finding for a module that older versions of NCCL don't find.
+func unlistedModule(ev []doctor.Evidence, module string) doctor.Finding {
+	return doctor.Finding{
+		Outcome: doctor.OutcomeWarn, Object: doctor.ObjectNode,
+		Evidence: append(ev, doctor.Evidence{Path: "/" + sysfs.MemoryPeers, Value: "does not exist"}),
+		Summary: "NCCL before 2.23 does not use GPUDirect RDMA: " + module + " is loaded, but " + whyNoDmabuf(false) +
+			", and this kernel does not list it where NCCL looks",
+		Explanation: "NCCL before 2.23 looks for the module in /sys/kernel/mm/memory_peers, which Linux 6.4 and later does " +
+			"not have; later versions also look for /sys/module/nvidia_peermem. A container brings its own NCCL.",
+		Actions: []doctor.Action{
+			doctor.Note("install the open kernel modules of NVIDIA's driver (nvidia-open), or use NCCL 2.23 or later"),
+		},
+	}
 }
 
 func whyNoDmabuf(open bool) string {

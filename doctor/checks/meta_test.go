@@ -138,10 +138,16 @@ func TestNoCheckPassesOnNothing(t *testing.T) {
 	}
 }
 
+// links are read as links, whatever they lead to.
+var links = []string{"/sys/bus/pci/devices/*/driver", "/sys/class/infiniband/*"}
+
 // A file that a check reads and that is unreadable must affect its verdict.
 func TestNoCheckPassesOverUnreadableFiles(t *testing.T) {
 	for _, row := range metaTable {
 		for _, pattern := range check(t, row.id).Reads {
+			if slices.Contains(links, pattern) {
+				continue
+			}
 			for _, errno := range []syscall.Errno{syscall.EIO, syscall.EACCES} {
 				tree := load(t, row.passes.tree, row.passes.change)
 				n := 0
