@@ -84,9 +84,8 @@ func runACS(_ context.Context, in *doctor.Input) []doctor.Finding {
 		"no bridge redirects traffic between GPUs and cards: "+english.Count(len(good), "bridge"), good...)}
 }
 
-// turns returns the bridges at which ways between GPUs and cards turn, each once: those with the
-// nearest peer. A redirection elsewhere on the way changes nothing, because the way goes up there
-// anyway.
+// turns returns the bridges at which ways between GPUs and cards turn, each once. A redirection
+// elsewhere on the way changes nothing, because the way goes up there anyway.
 func turns(s *inventory.Snapshot) []turn {
 	var out []turn
 	add := func(a, b *inventory.PCI) {
@@ -101,13 +100,8 @@ func turns(s *inventory.Snapshot) []turn {
 		if n == 0 || n >= len(a.Chain) || n >= len(b.Chain) {
 			return // functions of the same slot, or the bridges are not known
 		}
-		t := turn{bridge: a.Chain[n], from: a.Address, to: b.Address, far: n == 1 && rooted}
-		i := slices.IndexFunc(out, func(o turn) bool { return o.bridge == t.bridge })
-		switch {
-		case i < 0:
-			out = append(out, t)
-		case out[i].far && !t.far:
-			out[i] = t
+		if !slices.ContainsFunc(out, func(t turn) bool { return t.bridge == a.Chain[n] }) {
+			out = append(out, turn{bridge: a.Chain[n], from: a.Address, to: b.Address, far: n == 1 && rooted})
 		}
 	}
 	gpus := drivenGPUs(s)
@@ -126,7 +120,7 @@ func turns(s *inventory.Snapshot) []turn {
 	return out
 }
 
-// translates reports whether the IOMMU translates what the root complex gets from the turn's device.
+// translates reports whether the IOMMU translates what the root complex gets from the device.
 func translates(in *doctor.Input, t turn) bool {
 	domain, err := in.Facts.Files.Text(function(t.from) + "/iommu_group/type")
 	return err == nil && strings.HasPrefix(domain, "DMA")
@@ -145,9 +139,9 @@ func redirected(t turn, a *facts.ACS) doctor.Finding {
 	}
 	if a.Control&facts.ACSDirectTranslated != 0 {
 		f.Outcome = doctor.OutcomeInfo
-		f.Explanation = "The bridge also lets requests with translated addresses through (DirectTrans+). With address " +
-			"translation services (ATS) on, GPU and card then reach each other directly, which is how virtual " +
-			"machines use GPUDirect RDMA. Without virtual machines disable ACS."
+		f.Explanation = "The bridge also lets requests with translated addresses through (DirectTrans+). With " +
+			"address translation services (ATS) on, GPU and card then reach each other directly, which is how " +
+			"virtual machines use GPUDirect RDMA. Without virtual machines disable ACS."
 	}
 	return f
 }

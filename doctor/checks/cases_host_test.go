@@ -143,7 +143,10 @@ func daemons(name string, soft, hard uint64, settings ...facts.DaemonSetting) ch
 	limit := func(n uint64) inventory.Limit { return inventory.Limit{Bytes: n, Unlimited: n == 0} }
 	d := facts.Daemon{
 		Name: name, PID: 811, Settings: settings,
-		Memlock: facts.Range{Soft: limit(soft), Hard: limit(hard)}, Files: facts.Range{Soft: limit(1024), Hard: limit(524288)},
+		Memlock: facts.Range{Soft: limit(soft), Hard: limit(hard)}, Files: facts.Range{
+			Soft: limit(1024),
+			Hard: limit(524288),
+		},
 	}
 	return recorded(facts.Facts{Daemons: known([]facts.Daemon{d})})
 }
@@ -196,9 +199,17 @@ func TestACS(t *testing.T) {
 		change     change
 		want       []string
 	}{
-		{"the card's port redirects", switches, recorded(pciOf(redirects("0000:12:00.0", 0x1d))), []string{"warn 0000:12:00.0"}},
 		{
-			"completions alone", switches, recorded(pciOf(redirects("0000:12:02.0", facts.ACSCompletionRedirect), other)),
+			"the card's port redirects", switches, recorded(pciOf(redirects("0000:12:00.0", 0x1d))),
+			[]string{"warn 0000:12:00.0"},
+		},
+		{
+			"completions alone", switches, recorded(pciOf(redirects("0000:12:02.0", facts.ACSCompletionRedirect),
+				other)),
+			[]string{"warn 0000:12:02.0"},
+		},
+		{
+			"requests alone", switches, recorded(pciOf(redirects("0000:12:02.0", facts.ACSRequestRedirect), other)),
 			[]string{"warn 0000:12:02.0"},
 		},
 		{
@@ -225,10 +236,14 @@ func TestACS(t *testing.T) {
 			[]string{"not-applicable node"},
 		},
 		{
-			"without privilege", switches, recorded(facts.Facts{PCI: &facts.Datum[[]facts.PCIFunction]{Denied: "64 bytes"}}),
+			"without privilege", switches, recorded(facts.Facts{PCI: &facts.Datum[[]facts.PCIFunction]{Denied: "64 " +
+				"bytes"}}),
 			[]string{"needs-privilege node"},
 		},
-		{"in a virtual machine", switches, all(guest, recorded(pciOf(redirects("0000:12:01.0", 0x1d)))), []string{"not-applicable node"}},
+		{
+			"in a virtual machine", switches, all(guest, recorded(pciOf(redirects("0000:12:01.0", 0x1d)))),
+			[]string{"not-applicable node"},
+		},
 		{"a machine without GPUs", "58_two_ib_fabrics", recorded(pciOf()), []string{"not-applicable node"}},
 		{"root ports of one root complex", "01_ib_8hca", all(twoPorts, far), []string{"pass node"}},
 		{"and an IOMMU that translates", "01_ib_8hca", all(twoPorts, far, iommuOn), []string{"warn node"}},

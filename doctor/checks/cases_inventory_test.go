@@ -13,16 +13,18 @@ func inventoryCases() []numberCase {
 	const modules = "ib_uverbs 200704 1 mlx5_ib, Live 0x0\nmlx5_ib 520192 0 - Live 0x0\nib_umad 40960 0 - Live 0x0"
 	vfs := func(count string) change {
 		var changes []change
-		for _, addr := range strings.Fields("15 16 49 4a 7d 7e b1 b2") {
+		for addr := range strings.FieldsSeq("15 16 49 4a 7d 7e b1 b2") {
 			changes = append(changes, set("sys/bus/pci/devices/0000:"+addr+":00.0/sriov_numvfs", "8"))
 		}
 		return all(append(changes, set(card+"/sriov_numvfs", count))...)
 	}
 	const ens2 = "sys/class/net/ens2np0/"
-	switchedOff := all(state("mlx5_2", "1: DOWN", "3: Disabled"), set(ens2+"flags", "0x1002"), set(ens2+"operstate", "down"))
+	switchedOff := all(state("mlx5_2", "1: DOWN", "3: Disabled"), set(ens2+"flags", "0x1002"), set(ens2+"operstate",
+		"down"))
 	return []numberCase{
 		{
-			1, "card-driver", switches, nil, nil, remove("sys/class/infiniband/mlx5_0"), fail(card+"/class", syscall.EIO),
+			1, "card-driver", switches, nil, nil, remove("sys/class/infiniband/mlx5_0"), fail(card+"/class",
+				syscall.EIO),
 			doctor.OutcomeFail, "0000:15:00.0", doctor.OutcomeUnknown,
 		},
 		{
@@ -63,7 +65,8 @@ func inventoryCases() []numberCase {
 			doctor.OutcomeWarn, "mlx5_0", doctor.OutcomeUnknown,
 		},
 		{
-			19, "netns-mode", "61_ib_vfs_host", nil, live(`"shared"`, `"exclusive"`), nil, live(`"netnsMode": "shared",`, ""),
+			19, "netns-mode", "61_ib_vfs_host", nil, live(`"shared"`, `"exclusive"`), nil,
+			live(`"netnsMode": "shared",`, ""),
 			doctor.OutcomeInfo, "node", doctor.OutcomeNotApplicable,
 		},
 	}

@@ -50,9 +50,10 @@ func runGPUAffinity(_ context.Context, in *doctor.Input) []doctor.Finding {
 				"the places of GPUs and cards on the PCI bus are not known")}
 		case inventory.PCIDistanceSYS:
 			far = append(far, doctor.Finding{
-				Outcome: doctor.OutcomeWarn, Object: g.PCI.Address, Kind: doctor.KindGPU, Evidence: append(ev, affinityEvidence(in, inventory.GPU{PCI: *p.dev.PCI})...),
-				Summary: fmt.Sprintf("GPU %d has no compute card on its NUMA node; the nearest, %s, is across the link "+
-					"between the processors (SYS)", g.Index, p.object()),
+				Outcome: doctor.OutcomeWarn, Object: g.PCI.Address, Kind: doctor.KindGPU, Evidence: append(ev,
+					affinityEvidence(in, inventory.GPU{PCI: *p.dev.PCI})...),
+				Summary: fmt.Sprintf("GPU %d has no compute card on its NUMA node; the nearest, %s, is across the "+
+					"link between the processors (SYS)", g.Index, p.object()),
 				Actions: []doctor.Action{
 					doctor.Shell("nvidia-smi topo -m   # and compare with another node"),
 					doctor.Note("look for the card that is missing or in another processor's slot"),
@@ -82,8 +83,8 @@ func fewCards(far []doctor.Finding, gpus int) doctor.Finding {
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode,
 		Summary: fmt.Sprintf("%d of %s have no compute card on their NUMA node", len(far), english.Count(gpus, "GPU")),
-		Explanation: "The node has fewer compute cards than GPUs. The traffic of these GPUs crosses the link between the " +
-			"processors; that is how the node is built, and ranks that use them are slower.",
+		Explanation: "The node has fewer compute cards than GPUs. The traffic of these GPUs crosses the link between " +
+			"the processors; that is how the node is built, and ranks that use them are slower.",
 	}
 	for _, one := range far {
 		f.Evidence = append(f.Evidence, one.Evidence[0])

@@ -47,7 +47,10 @@ func runGPUDirect(_ context.Context, in *doctor.Input) []doctor.Finding {
 	why := noWay(s)
 	switch {
 	case why != "":
-	case !slices.ContainsFunc(computePorts(s), func(p portRef) bool { return slices.Contains(peerDrivers, p.dev.Driver) }):
+	case !slices.ContainsFunc(computePorts(s), func(p portRef) bool {
+		return slices.Contains(peerDrivers,
+			p.dev.Driver)
+	}):
 		why = "the drivers of the compute ports access GPUs in other ways"
 	case !slices.ContainsFunc(drivenGPUs(s), func(g inventory.GPU) bool { return g.PCI.Driver == "nvidia" }):
 		return amdDirect(in)
@@ -75,7 +78,8 @@ func nvidiaDirect(in *doctor.Input, version string) []doctor.Finding {
 	open, recent := strings.Contains(version, "Open Kernel Module"), kernelAtLeast(s.Host.Kernel, 5, 12)
 	first, _, _ := strings.Cut(version, "\n")
 	ev := []doctor.Evidence{
-		{Path: "/" + nvidiaVersion + ":NVRM version", Value: strings.TrimSpace(strings.TrimPrefix(first, "NVRM version:"))},
+		{Path: "/" + nvidiaVersion + ":NVRM version", Value: strings.TrimSpace(strings.TrimPrefix(first,
+			"NVRM version:"))},
 		fileEvidence(sysfs.ProcOSRelease, s.Host.Kernel), moduleEvidence(s, "nvidia_peermem"),
 	}
 	switch {
@@ -85,8 +89,8 @@ func nvidiaDirect(in *doctor.Input, version string) []doctor.Finding {
 			{
 				Outcome: doctor.OutcomeInfo, Object: module, Kind: doctor.KindOther,
 				Summary: module + " is loaded, though dma-buf does the same without it", Evidence: ev,
-				Explanation: "NVIDIA recommends dma-buf, and the module breaks with updates of the driver or of OFED. " +
-					"Programs that know dma-buf don't use it; NCCL before 2.13 and perftest without " +
+				Explanation: "NVIDIA recommends dma-buf, and the module breaks with updates of the driver or of " +
+					"OFED. Programs that know dma-buf don't use it; NCCL before 2.13 and perftest without " +
 					"--use_cuda_dmabuf need it.",
 			},
 		}
@@ -100,8 +104,8 @@ func nvidiaDirect(in *doctor.Input, version string) []doctor.Finding {
 			{
 				Outcome: doctor.OutcomeInfo, Object: module, Kind: doctor.KindOther, Evidence: ev,
 				Summary: "cards access GPU memory through " + module + " only: " + whyNoDmabuf(open),
-				Explanation: "The module must be built for the driver and for the RDMA stack, and loaded at every boot; " +
-					"after an update of either it may be gone. Dma-buf needs no module.",
+				Explanation: "The module must be built for the driver and for the RDMA stack, and loaded at every " +
+					"boot; after an update of either it may be gone. Dma-buf needs no module.",
 			},
 		}
 	}
@@ -115,8 +119,9 @@ func unlistedModule(ev []doctor.Evidence, module string) doctor.Finding {
 		Evidence: append(ev, doctor.Evidence{Path: "/" + sysfs.MemoryPeers, Value: "does not exist"}),
 		Summary: "NCCL before 2.23 does not use GPUDirect RDMA: " + module + " is loaded, but " + whyNoDmabuf(false) +
 			", and this kernel does not list it where NCCL looks",
-		Explanation: "NCCL before 2.23 looks for the module in /sys/kernel/mm/memory_peers, which Linux 6.4 and later does " +
-			"not have; later versions also look for /sys/module/nvidia_peermem. A container brings its own NCCL.",
+		Explanation: "NCCL before 2.23 looks for the module in /sys/kernel/mm/memory_peers, which Linux 6.4 and " +
+			"later does not have; later versions also look for /sys/module/nvidia_peermem. A container brings " +
+			"its own NCCL.",
 		Actions: []doctor.Action{
 			doctor.Note("install the open kernel modules of NVIDIA's driver (nvidia-open), or use NCCL 2.23 or later"),
 		},
@@ -201,7 +206,8 @@ func unsupportedModel(in *doctor.Input) string {
 				model = strings.TrimSpace(rest)
 			}
 		}
-		if !slices.ContainsFunc([]string{"GeForce", integratedGPU}, func(w string) bool { return strings.Contains(model, w) }) {
+		if !slices.ContainsFunc([]string{"GeForce", integratedGPU},
+			func(w string) bool { return strings.Contains(model, w) }) {
 			return ""
 		}
 		name = model

@@ -24,7 +24,8 @@ func hostJitter() doctor.Check {
 			"/" + sysfs.CPUGovernor, "/" + sysfs.CPUIdleStates + "/latency", "/" + sysfs.CPUIdleStates + "/disable",
 		}, machineFiles()),
 		Thresholds: []doctor.Threshold{{
-			Name: "idle-latency-note", Value: 100, Unit: "µs", What: "longer exit latency of an idle state that is enabled",
+			Name: "idle-latency-note", Value: 100, Unit: "µs",
+			What:   "longer exit latency of an idle state that is enabled",
 			Source: "to be calibrated",
 		}},
 		Explanation: prose.Join(`
@@ -78,7 +79,8 @@ func clockSource(in *doctor.Input) (doctor.Finding, bool) {
 		return doctor.Finding{}, false
 	}
 	f := doctor.Finding{
-		Outcome: doctor.OutcomePass, Object: doctor.ObjectNode, Evidence: []doctor.Evidence{fileEvidence(clockSourceFile, text)},
+		Outcome: doctor.OutcomePass, Object: doctor.ObjectNode,
+		Evidence: []doctor.Evidence{fileEvidence(clockSourceFile, text)},
 	}
 	if slices.Contains([]string{"hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"}, text) {
 		f.Outcome = doctor.OutcomeWarn
@@ -126,8 +128,8 @@ type setting struct {
 func settingsNote(notes []setting) doctor.Finding {
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode,
-		Explanation: "These are common defaults. They cost little bandwidth; if iterations vary from step to step, change " +
-			"them one by one and measure.",
+		Explanation: "These are common defaults. They cost little bandwidth; if iterations vary from step to step, " +
+			"change them one by one and measure.",
 	}
 	var texts []string
 	for _, n := range notes {
@@ -194,6 +196,7 @@ func deepIdle(in *doctor.Input) (setting, bool) {
 	return setting{
 		fmt.Sprintf("an idle processor needs up to %.0f µs to wake up", most),
 		fileEvidence(at+"/latency", strconv.FormatFloat(most, 'f', -1, 64)),
-		doctor.Shell("cpupower idle-set -D %.0f   # disables the states with a longer latency", in.Threshold("idle-latency-note")),
+		doctor.Shell("cpupower idle-set -D %.0f   # disables the states with a longer latency",
+			in.Threshold("idle-latency-note")),
 	}, true
 }

@@ -64,8 +64,9 @@ func runIOMMU(_ context.Context, in *doctor.Input) []doctor.Finding {
 	case denied != nil:
 		return []doctor.Finding{doctor.Because(doctor.ObjectNode, denied)}
 	case len(passed) == 0:
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no GPU and no compute card has an IOMMU group "+
-			"of a known type: the IOMMU is off, the kernel is older than 5.11, or it was not recorded")}
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
+			"no GPU and no compute card has an IOMMU group "+
+				"of a known type: the IOMMU is off, the kernel is older than 5.11, or it was not recorded")}
 	}
 	return []doctor.Finding{doctor.Passed(doctor.ObjectNode, "the IOMMU passes the addresses of "+
 		english.Count(len(passed), "function")+" of GPUs and compute cards"+" through", passed...)}
@@ -97,8 +98,8 @@ func translatedFinding(m machine, ev []doctor.Evidence) doctor.Finding {
 	}
 	if m.arm {
 		f.Outcome = doctor.OutcomeInfo
-		f.Explanation = "On arm64 the way between GPU and card can be fast although the SMMU translates, with address " +
-			"translation services (ATS). NVIDIA's systems are booted with iommu.passthrough=1."
+		f.Explanation = "On arm64 the way between GPU and card can be fast although the SMMU translates, with " +
+			"address translation services (ATS). NVIDIA's systems are booted with iommu.passthrough=1."
 		f.Actions = []doctor.Action{
 			doctor.Note("if GPUDirect RDMA is slow: add iommu.passthrough=1 to the kernel's command line"),
 		}

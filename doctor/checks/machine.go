@@ -29,8 +29,8 @@ type machine struct {
 	proof   doctor.Evidence // of virtual
 }
 
-// machineOf reads whether the node is a virtual machine. On x86 the processor says so; elsewhere the
-// name of the product does.
+// machineOf reads whether the node is a virtual machine. On x86 the processor says so; elsewhere
+// the name of the product does.
 func machineOf(in *doctor.Input) machine {
 	files := in.Facts.Files
 	var m machine
@@ -62,11 +62,12 @@ func machineOf(in *doctor.Input) machine {
 	return m
 }
 
-// virtualProduct reports whether DMI names a product of a hypervisor. Amazon and others use the same
-// vendor for bare metal.
+// virtualProduct reports whether DMI names a product of a hypervisor. Amazon and others use the
+// same vendor for bare metal.
 func virtualProduct(name string) bool {
 	return slices.ContainsFunc([]string{
-		"QEMU", "KVM", "Virtual Machine", "VMware", "VirtualBox", "Google Compute Engine", "OpenStack", "Alibaba Cloud ECS",
+		"QEMU", "KVM", "Virtual Machine", "VMware", "VirtualBox", "Google Compute Engine", "OpenStack",
+		"Alibaba Cloud ECS",
 		"xen", "HVM domU", "Bochs", "Nutanix",
 	}, func(word string) bool { return strings.Contains(name, word) })
 }

@@ -43,9 +43,11 @@ func runMemlockJobs(_ context.Context, in *doctor.Input) []doctor.Finding {
 	}
 	switch {
 	case len(findings)+len(good) == 0 && inContainer(in.Snapshot):
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "the host's daemons can't be seen in a container")}
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
+			"the host's daemons can't be seen in a container")}
 	case len(findings)+len(good) == 0:
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no daemon that starts jobs or containers runs here")}
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
+			"no daemon that starts jobs or containers runs here")}
 	case len(good) > 0:
 		return append([]doctor.Finding{doctor.Passed(doctor.ObjectNode,
 			english.Count(len(good), "daemon")+" can start jobs that lock any amount of memory", good...)}, findings...)
@@ -71,14 +73,15 @@ func daemonFinding(d facts.Daemon) (doctor.Finding, bool) {
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary = fmt.Sprintf("containers that %s starts can lock %s of memory, unless they are given more", d.Name,
 			d.Memlock.Soft)
-		f.Explanation = "A container gets this limit unless its options say otherwise: CAP_IPC_LOCK for a process that is " +
-			"root, --ulimit memlock=-1 in Docker. In Kubernetes a pod that is not root can't be given more."
+		f.Explanation = "A container gets this limit unless its options say otherwise: CAP_IPC_LOCK for a process " +
+			"that is root, --ulimit memlock=-1 in Docker. In Kubernetes a pod that is not root can't be given more."
 	case small(d.Memlock.Hard):
 		f.Outcome = doctor.OutcomeFail
 		f.Summary = fmt.Sprintf("jobs that %s starts can lock only %s of memory", d.Name, d.Memlock.Hard)
 	default:
 		f.Outcome = doctor.OutcomeWarn
-		f.Summary = fmt.Sprintf("jobs that %s starts can lock %s of memory by default, and %s if they ask for it", d.Name,
+		f.Summary = fmt.Sprintf("jobs that %s starts can lock %s of memory by default, and %s if they ask for it",
+			d.Name,
 			d.Memlock.Soft, d.Memlock.Hard)
 	}
 	f.Actions = []doctor.Action{

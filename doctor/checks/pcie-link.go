@@ -30,8 +30,9 @@ func pcieLink() doctor.Check {
 			A card negotiates speed and width with its slot. If the result is below what the card
 			can do and carries less than the port's rate, the port never reaches its rate, without
 			an error anywhere: a card in a narrow slot, a riser or cable with bad contact, a lower
-			speed in the BIOS. The same holds for each link between the card and the processor. Ports of one card that together exceed its link are a note: cards with
-			several ports are often sold so.`),
+			speed in the BIOS. The same holds for each link between the card and the processor. Ports
+			of one card that together exceed its link are a note: cards with several ports are often
+			sold so.`),
 		Remedy: "Reseat the card or use a slot with all lanes; compare with the same slot of another node.",
 		Sources: []string{
 			"drivers/pci/pci-sysfs.c (current_link_speed, max_link_width)",

@@ -14,15 +14,18 @@ import (
 
 func pcieRequests() doctor.Check {
 	return doctor.Check{
-		ID: "pcie-requests", Title: "PCI Express packets of a compute card that are too small", Severity: doctor.OutcomeWarn,
-		Group: doctor.GroupHost, Numbers: []int{77}, Facts: []facts.Kind{facts.KindPCI}, Reads: machineFiles(),
+		ID: "pcie-requests", Title: "PCI Express packets of a compute card that are too small",
+		Severity: doctor.OutcomeWarn,
+		Group:    doctor.GroupHost, Numbers: []int{77}, Facts: []facts.Kind{facts.KindPCI}, Reads: machineFiles(),
 		Thresholds: []doctor.Threshold{
 			{
-				Name: "pcie-read-request-warn", Value: 512, Unit: "bytes", What: "a smaller MaxReadReq of a card is a warning",
+				Name: "pcie-read-request-warn", Value: 512, Unit: "bytes",
+				What:   "a smaller MaxReadReq of a card is a warning",
 				Source: "to be calibrated; 512 bytes is what most firmware sets",
 			},
 			{
-				Name: "pcie-read-request-note", Value: 4096, Unit: "bytes", What: "a smaller MaxReadReq of a card is a note",
+				Name: "pcie-read-request-note", Value: 4096, Unit: "bytes",
+				What:   "a smaller MaxReadReq of a card is a note",
 				Source: "NVIDIA's and AMD's tuning guides for InfiniBand",
 			},
 		},
@@ -106,7 +109,8 @@ func requestFinding(in *doctor.Input, p portRef, e *facts.PCIExpress) (doctor.Fi
 	}
 	if rate, carried := payloadLimit(p, e); e.MaxPayload > 0 && carried < rate {
 		f.Outcome = doctor.OutcomeWarn
-		f.Summary = fmt.Sprintf("with packets of %d bytes the link carries %.0f Gb/s, the port %s", e.MaxPayload, carried,
+		f.Summary = fmt.Sprintf("with packets of %d bytes the link carries %.0f Gb/s, the port %s", e.MaxPayload,
+			carried,
 			gigabits(rate))
 		f.Actions = []doctor.Action{doctor.Note("raise the maximum payload in the BIOS; the card can %d bytes",
 			e.MaxPayloadSupported)}
@@ -120,8 +124,8 @@ func requestFinding(in *doctor.Input, p portRef, e *facts.PCIExpress) (doctor.Fi
 		f.Outcome = doctor.OutcomeWarn
 	default:
 		f.Outcome = doctor.OutcomeInfo
-		f.Explanation = "Most firmware sets 512 bytes, and most cards reach their rate with it. Tuning guides want 4096; " +
-			"try it if a card receives at its rate and sends below it."
+		f.Explanation = "Most firmware sets 512 bytes, and most cards reach their rate with it. Tuning guides want " +
+			"4096; try it if a card receives at its rate and sends below it."
 	}
 	f.Summary = fmt.Sprintf("the card reads memory in requests of at most %d bytes", e.MaxReadRequest)
 	f.Actions = []doctor.Action{
@@ -132,7 +136,7 @@ func requestFinding(in *doctor.Input, p portRef, e *facts.PCIExpress) (doctor.Fi
 }
 
 // payloadLimit returns the rate of a port, and what its card's link carries in packets of the
-// maximum payload: each has a header of 16 bytes, and 10 bytes of the data link and physical layers.
+// maximum payload: each has a header of 16 bytes, and 10 bytes of the layers below.
 func payloadLimit(p portRef, e *facts.PCIExpress) (rate, carried float64) {
 	const overhead = 26
 	if e.Link == nil || p.port.Rate == nil || !p.active() {

@@ -54,7 +54,8 @@ func runRDMACgroup(_ context.Context, in *doctor.Input) []doctor.Finding {
 		for _, setting := range f[1:] {
 			_, value, _ := strings.Cut(setting, "=")
 			n, err := strconv.ParseUint(value, 10, 64)
-			if err == nil && strings.HasPrefix(setting, "hca_object=") && float64(n) < in.Threshold("rdma-objects-least") ||
+			if err == nil && strings.HasPrefix(setting, "hca_object=") &&
+				float64(n) < in.Threshold("rdma-objects-least") ||
 				err == nil && strings.HasPrefix(setting, "hca_handle=") && n == 0 {
 				low = setting
 			}

@@ -54,7 +54,8 @@ func runRDMAModules(_ context.Context, in *doctor.Input) []doctor.Finding {
 			}
 		default:
 			findings = append(findings, doctor.Finding{
-				Outcome: m.outcome, Object: m.name, Kind: doctor.KindOther, Summary: "the module " + m.name + " is not loaded",
+				Outcome: m.outcome, Object: m.name, Kind: doctor.KindOther, Summary: "the module " + m.name +
+					" is not loaded",
 				Evidence: []doctor.Evidence{moduleEvidence(s, m.name)},
 				Actions: []doctor.Action{
 					{Do: doctor.DoModule, Object: m.name},
@@ -69,7 +70,8 @@ func runRDMAModules(_ context.Context, in *doctor.Input) []doctor.Finding {
 	if len(good) == 0 {
 		return append(findings, doctor.NotApplicable(doctor.ObjectNode, "the modules are built into the kernel"))
 	}
-	return append([]doctor.Finding{doctor.Passed(doctor.ObjectNode, "the modules that programs need are loaded", good...)},
+	return append([]doctor.Finding{doctor.Passed(doctor.ObjectNode, "the modules that programs need are loaded",
+		good...)},
 		findings...)
 }
 
@@ -81,7 +83,10 @@ func missingModule(s *inventory.Snapshot, name string) bool {
 
 func hasUMAD(s *inventory.Snapshot) bool {
 	return slices.ContainsFunc(s.Devices, func(d inventory.Device) bool {
-		return slices.ContainsFunc(d.Chars, func(c inventory.CharDevice) bool { return strings.HasPrefix(c.Name, "umad") })
+		return slices.ContainsFunc(d.Chars, func(c inventory.CharDevice) bool {
+			return strings.HasPrefix(c.Name,
+				"umad")
+		})
 	})
 }
 

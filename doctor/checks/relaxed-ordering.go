@@ -65,7 +65,8 @@ func runRelaxedOrdering(_ context.Context, in *doctor.Input) []doctor.Finding {
 	}
 	slices.SortFunc(findings, func(a, b doctor.Finding) int { return strings.Compare(a.Object, b.Object) })
 	if len(good) > 0 {
-		pass := doctor.Passed(doctor.ObjectNode, english.Count(len(good), "compute card")+" may relax the order of writes",
+		pass := doctor.Passed(doctor.ObjectNode, english.Count(len(good),
+			"compute card")+" may relax the order of writes",
 			good...)
 		return append([]doctor.Finding{pass}, findings...)
 	}

@@ -147,8 +147,8 @@ func hugeFinding(in *doctor.Input) (doctor.Finding, bool) {
 	return doctor.Finding{
 		Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode, Evidence: []doctor.Evidence{ev},
 		Summary: "transparent huge pages are off",
-		Explanation: "Registering memory of 4 KiB pages takes longer and uses more of the card's translation cache. With " +
-			"madvise only programs that ask for huge pages get them.",
+		Explanation: "Registering memory of 4 KiB pages takes longer and uses more of the card's translation cache. " +
+			"With madvise only programs that ask for huge pages get them.",
 		Actions: []doctor.Action{{Do: doctor.DoWrite, Object: "/" + sysfs.HugePageMode, Value: "madvise"}},
 	}, true
 }

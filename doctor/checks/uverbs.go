@@ -31,7 +31,8 @@ func uverbs() doctor.Check {
 		Remedy: "On a host load ib_uverbs and rdma_ucm. Give a container the character devices: with --device, or in " +
 			"Kubernetes by requesting the resource of an RDMA or SR-IOV device plugin.",
 		Sources: []string{
-			"drivers/infiniband/core/uverbs_main.c", "drivers/infiniband/core/ucma.c", "NVIDIA/nccl#451", "NVIDIA/nccl#2428",
+			"drivers/infiniband/core/uverbs_main.c", "drivers/infiniband/core/ucma.c", "NVIDIA/nccl#451",
+			"NVIDIA/nccl#2428",
 		},
 		Run: runUverbs,
 	}

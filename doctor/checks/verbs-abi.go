@@ -24,7 +24,8 @@ func verbsABI() doctor.Check {
 			built for something else.`),
 		Remedy: "Use the kernel driver and rdma-core of one source: both of the distribution, or both of OFED.",
 		Sources: []string{
-			"rdma-core, libibverbs/init.c (match_driver, check_abi_version)", "rdma-core, providers/*/ (match_min_abi_version)",
+			"rdma-core, libibverbs/init.c (match_driver, check_abi_version)",
+			"rdma-core, providers/*/ (match_min_abi_version)",
 			"k8snetworkplumbingwg/sriov-cni#348",
 		},
 		Run: runVerbsABI,
@@ -41,7 +42,8 @@ const (
 // cxgb4, hfi1 and hns know all.
 var providerABI = map[string][2]int{
 	"mlx5_core": {1, 1}, "mlx4_core": {2, 4}, "bnxt_en": {1, 1}, "ice": {0, 5}, "i40e": {0, 5}, "idpf": {0, 5},
-	"qede": {8, 8}, "efa": {1, 1}, "ionic": {1, 1}, "mana": {1, 1}, "erdma": {0, 1}, "vmw_pvrdma": {3, 3}, "rxe": {1, 2},
+	"qede": {8, 8}, "efa": {1, 1}, "ionic": {1, 1}, "mana": {1, 1}, "erdma": {0, 1}, "vmw_pvrdma": {3, 3},
+	"rxe": {1, 2},
 	"siw": {1, 1},
 }
 
@@ -56,7 +58,8 @@ func runVerbsABI(_ context.Context, in *doctor.Input) []doctor.Finding {
 		}
 		findings = append(findings, doctor.Finding{
 			Outcome: doctor.OutcomeWarn, Object: object, Evidence: []doctor.Evidence{ev},
-			Summary: fmt.Sprintf("the kernel's interface has version %d; rdma-core supports %d to %d", version, known[0], known[1]),
+			Summary: fmt.Sprintf("the kernel's interface has version %d; rdma-core supports %d to %d", version,
+				known[0], known[1]),
 			Actions: []doctor.Action{
 				doctor.Shell("ibv_devinfo 2>&1 | grep -i abi"),
 				doctor.Note("install kernel driver and rdma-core from one source, in containers too"),

@@ -43,7 +43,10 @@ func runVFCount(_ context.Context, in *doctor.Input) []doctor.Finding {
 	}
 	var findings []doctor.Finding
 	var good []doctor.Evidence
-	for _, model := range groupBy(pfs, func(p portRef) string { return p.dev.BoardID + fmt.Sprint(p.dev.PCI.DeviceID) }) {
+	for _, model := range groupBy(pfs, func(p portRef) string {
+		return p.dev.BoardID +
+			fmt.Sprint(p.dev.PCI.DeviceID)
+	}) {
 		counts := groupBy(model.members, func(p portRef) int { return p.dev.SRIOV.NumVFs })
 		// Among few cards nobody can say which is right; and one card with virtual functions among
 		// others without is a choice.
@@ -61,8 +64,9 @@ func runVFCount(_ context.Context, in *doctor.Input) []doctor.Finding {
 	if len(findings) > 0 {
 		return findings
 	}
-	return []doctor.Finding{doctor.Passed(doctor.ObjectNode, "no card has fewer virtual functions than most of its model: "+
-		english.Count(len(good), "compute card"), good...)}
+	return []doctor.Finding{doctor.Passed(doctor.ObjectNode,
+		"no card has fewer virtual functions than most of its model: "+
+			english.Count(len(good), "compute card"), good...)}
 }
 
 func vfEvidence(d *inventory.Device) doctor.Evidence {

@@ -38,11 +38,11 @@ type PCIExpress struct {
 
 // Values of [PCIExpress.Type].
 const (
-	PCIEndpoint       = 0
-	PCILegacyEndpoint = 1
-	PCIRootPort       = 4
-	PCIUpstreamPort   = 5
-	PCIDownstreamPort = 6
+	PCIEndpoint       = 0  // card, GPU, NVMe drive
+	PCILegacyEndpoint = 1  // endpoint with I/O ports
+	PCIRootPort       = 4  // port of the root complex
+	PCIUpstreamPort   = 5  // port of a switch, towards the root complex
+	PCIDownstreamPort = 6  // port of a switch, towards a device
 	PCIIntegrated     = 9  // integrated endpoint of the root complex, without a link
 	PCIEventCollector = 10 // of the root complex, without a link
 )
@@ -56,12 +56,12 @@ type ACS struct {
 
 // Bits of the registers of [ACS].
 const (
-	ACSSourceValidation   = 1 << 0
-	ACSTranslationBlock   = 1 << 1
+	ACSSourceValidation   = 1 << 0 // requests must come from a bus below the port
+	ACSTranslationBlock   = 1 << 1 // requests with a translated address are blocked
 	ACSRequestRedirect    = 1 << 2 // requests to a peer go to the root complex
 	ACSCompletionRedirect = 1 << 3 // and so do completions
-	ACSUpstreamForwarding = 1 << 4
-	ACSEgressControl      = 1 << 5
+	ACSUpstreamForwarding = 1 << 4 // what the root complex sent back goes up again
+	ACSEgressControl      = 1 << 5 // a vector says which ports may be reached
 	ACSDirectTranslated   = 1 << 6 // requests with a translated address (ATS) are not redirected
 )
 
@@ -95,7 +95,8 @@ func DecodePCI(address string, config []byte) (PCIFunction, error) {
 	f := PCIFunction{Address: address}
 	switch {
 	case len(config) < pciPublic:
-		return f, fmt.Errorf("decode configuration space of %s: %d bytes, want at least %d", address, len(config), pciPublic)
+		return f, fmt.Errorf("decode configuration space of %s: %d bytes, want at least %d", address, len(config),
+			pciPublic)
 	case binary.LittleEndian.Uint16(config) == 0xffff:
 		return f, fmt.Errorf("decode configuration space of %s: the function does not answer", address)
 	case len(config) < pciConventional:
@@ -156,7 +157,7 @@ func findExtended(config []byte, id uint16) int {
 		if header == 0 || header == 0xffffffff {
 			return 0
 		}
-		if uint16(header) == id {
+		if header&0xffff == uint32(id) {
 			return off
 		}
 		off = int(header>>20) &^ 3

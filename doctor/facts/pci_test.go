@@ -141,7 +141,8 @@ func TestPCIOfThisMachine(t *testing.T) {
 		f, err := facts.DecodePCI(addr, config)
 		if os.Geteuid() != 0 {
 			if !errors.Is(err, facts.ErrDenied) {
-				t.Errorf("DecodePCI(%s) with %d bytes: %v, want an error that matches ErrDenied", addr, len(config), err)
+				t.Errorf("DecodePCI(%s) with %d bytes: %v, want an error that matches ErrDenied", addr, len(config),
+					err)
 			}
 			continue
 		}
@@ -165,7 +166,7 @@ func compareLspci(t *testing.T, name string, f facts.PCIFunction, lspci string) 
 		if ctl == nil || strings.Join(ctl[1:], " ") != want {
 			t.Errorf("%s: control %s, lspci %q", name, want, ctl)
 		}
-		if m := found(`DevCap:\s+MaxPayload (\d+) bytes`); m == nil || m[1] != strconv.Itoa(e.MaxPayloadSupported) {
+		if m := found(`DevCap:\s+MaxPayload (\d+) bytes`); len(m) < 2 || m[1] != strconv.Itoa(e.MaxPayloadSupported) {
 			t.Errorf("%s: payload supported %d, lspci %q", name, e.MaxPayloadSupported, m)
 		}
 		for label, link := range map[string]*inventory.PCILink{"LnkCap": e.LinkMax, "LnkSta": e.Link} {
@@ -178,7 +179,8 @@ func compareLspci(t *testing.T, name string, f facts.PCIFunction, lspci string) 
 		}
 	}
 	for label, bits := range map[string]*uint16{"ACSCap": acsRegister(f, false), "ACSCtl": acsRegister(f, true)} {
-		m := found(label + `:\s+SrcValid(.) TransBlk(.) ReqRedir(.) CmpltRedir(.) UpstreamFwd(.) EgressCtrl(.) DirectTrans(.)`)
+		m := found(label +
+			`:\s+SrcValid(.) TransBlk(.) ReqRedir(.) CmpltRedir(.) UpstreamFwd(.) EgressCtrl(.) DirectTrans(.)`)
 		if (m == nil) != (bits == nil) {
 			t.Errorf("%s: %s %v, lspci %q", name, label, bits, m)
 			continue
@@ -191,11 +193,14 @@ func compareLspci(t *testing.T, name string, f facts.PCIFunction, lspci string) 
 	}
 	for label, status := range map[string]uint32{"UESta": aerOf(f).Uncorrectable, "CESta": aerOf(f).Correctable} {
 		m := found(label + `:(.*)`)
-		if (m == nil) != (f.AER == nil) || m != nil && strings.Count(m[1], "+") == 0 && status != 0 && label == "UESta" {
+		if (m == nil) != (f.AER == nil) {
 			t.Errorf("%s: %s %#x, lspci %q", name, label, status, m)
 		}
-		if m != nil && strings.Count(m[1], "+") > 0 && status == 0 {
-			t.Errorf("%s: %s is 0, lspci %q", name, label, m[1])
+		// lspci of this version names some of the bits only.
+		if raised := strings.Count(strings.Join(m, ""), "+"); raised > 0 && status == 0 {
+			t.Errorf("%s: %s is 0, lspci %q", name, label, m)
+		} else if raised == 0 && status != 0 && label == "UESta" {
+			t.Errorf("%s: %s %#x, lspci %q", name, label, status, m)
 		}
 	}
 }

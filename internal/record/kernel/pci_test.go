@@ -29,9 +29,15 @@ func config(size int, control uint16) string {
 func TestFunctions(t *testing.T) {
 	const dir = "sys/bus/pci/devices/"
 	snap := &inventory.Snapshot{
-		Cards:   []inventory.Card{{PCI: inventory.PCI{Address: "0000:18:00.0", Chain: []string{"pci0000:15", "0000:15:01.0"}}}},
+		Cards: []inventory.Card{{PCI: inventory.PCI{Address: "0000:18:00.0", Chain: []string{
+			"pci0000:15",
+			"0000:15:01.0",
+		}}}},
 		Devices: []inventory.Device{{PCI: &inventory.PCI{Address: "0000:18:00.0"}}, {Software: "rxe"}},
-		GPUs:    []inventory.GPU{{PCI: inventory.PCI{Address: "0000:19:00.0", Chain: []string{"pci0000:15", "0000:15:01.0"}}}},
+		GPUs: []inventory.GPU{{PCI: inventory.PCI{Address: "0000:19:00.0", Chain: []string{
+			"pci0000:15",
+			"0000:15:01.0",
+		}}}},
 	}
 	want := []string{"0000:15:01.0", "0000:18:00.0", "0000:19:00.0"}
 	if diff := cmp.Diff(want, addresses(snap)); diff != "" {
@@ -76,11 +82,12 @@ Max locked memory         8388608              unlimited            bytes
 		"proc/811/comm": "slurmd\n", "proc/811/limits": limits,
 		"proc/99/comm": "containerd\n", "proc/99/limits": limits,
 		"proc/1/comm": "systemd\n", "proc/1/limits": limits,
-		"proc/12/comm": "slurmd\n", "proc/12/limits": "Max locked memory lots lots\n", // cut off
+		"proc/12/comm": "slurmd\n", "proc/12/limits": "Max locked memory lots more\n", // cut off
 		"proc/meminfo": "x\n",
 		"etc/systemd/system/slurmd.service.d/limit.conf": "[Service]\nEnvironment=PASSWORD=x\nLimitMEMLOCK=64K\n",
 		"etc/systemd/system.conf":                        "[Manager]\n#DefaultLimitMEMLOCK=8M\n",
-		"etc/security/limits.conf":                       "# all\n* hard memlock unlimited\nann hard memlock 1\n* hard core 0\n",
+		"etc/security/limits.conf": "# all\n* hard memlock unlimited\nann hard memlock 1\n* " +
+			"hard core 0\n",
 	} {
 		if err := tree.Set(name, content); err != nil {
 			t.Fatal(err)
