@@ -129,8 +129,8 @@ func readBy(c doctor.Check, tree *nodetree.Tree) []string {
 			if dir, ok := files.Resolve(path.Dir(name)); ok {
 				names = append(names, "/"+path.Join(dir, path.Base(name))) // of a link: the link
 			}
-			if real, ok := files.Resolve(name); ok {
-				names = append(names, "/"+real)
+			if target, ok := files.Resolve(name); ok {
+				names = append(names, "/"+target)
 			}
 		}
 	}
