@@ -196,7 +196,8 @@ func TestHostSituations(t *testing.T) {
 		},
 		{
 			"link to the second switch", "pcie-link", switches, width("0000:12:00.0", "2"),
-			[]string{"warn mlx5_0:1", "warn mlx5_1:1"}, "bridge 0000:12:00.0",
+			[]string{"warn mlx5_0:1", "warn mlx5_1:1"},
+			"bridge 0000:12:00.0",
 		},
 		{"a GPU's link", "pcie-link", switches, width("0000:12:01.0", "1"), []string{"pass node"}, ""},
 		{
