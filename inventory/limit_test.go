@@ -27,8 +27,8 @@ func TestLimitString(t *testing.T) {
 		"18446744073709551615": {Unlimited: true}, // RLIM_INFINITY
 		"9223372036854775807":  {Unlimited: true}, // that of signed types
 	} {
-		if got, err := parseLimit(text); err != nil || got != want {
-			t.Errorf("parseLimit(%q) = %+v, %v, want %+v", text, got, err, want)
+		if got, err := ParseLimit(text); err != nil || got != want {
+			t.Errorf("ParseLimit(%q) = %+v, %v, want %+v", text, got, err, want)
 		}
 	}
 }

@@ -117,8 +117,8 @@ func (s *scanner) memlock() *Memlock {
 		if len(f) < 2 {
 			break
 		}
-		soft, err1 := parseLimit(f[0])
-		hard, err2 := parseLimit(f[1])
+		soft, err1 := ParseLimit(f[0])
+		hard, err2 := ParseLimit(f[1])
 		if err := cmp.Or(err1, err2); err != nil {
 			s.root.Fail(sysfs.ProcSelfLimits, err)
 			return nil
@@ -147,13 +147,15 @@ func (s *scanner) capability(bit uint) *bool {
 	return nil
 }
 
-func parseLimit(s string) (Limit, error) {
+// ParseLimit parses a limit of /proc/PID/limits: a number, or "unlimited". Numbers that nobody
+// reaches count as unlimited.
+func ParseLimit(s string) (Limit, error) {
 	if s == "unlimited" {
 		return Limit{Unlimited: true}, nil
 	}
 	v, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
-		return Limit{}, fmt.Errorf("locked memory %q is not a number or unlimited", s)
+		return Limit{}, fmt.Errorf("limit %q is not a number or unlimited", s)
 	}
 	const endless = 1 << 62 // RLIM_INFINITY as a number, of either sign, and what else nobody reaches
 	if v >= endless {

@@ -16,8 +16,8 @@ func cardDriver() doctor.Check {
 		ID:       "card-driver",
 		Title:    "RDMA card without a driver or without its user-space library",
 		Severity: doctor.OutcomeFail,
-		Group:    doctor.GroupInventory,
-		Reads:    []string{"/" + sysfs.BusPCIDevices + "/*/class"},
+		Group:    doctor.GroupInventory, Numbers: []int{1, 2},
+		Reads: []string{pciFiles("class"), pciFiles("driver"), "/" + sysfs.ClassInfiniBand + "/*"},
 		Explanation: prose.Join(`
 			A card needs its driver and the driver's RDMA module to become an RDMA device, and
 			programs need libibverbs and the provider library of the card to use it. If one of them
@@ -56,6 +56,9 @@ func runCardDriver(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return findings
 	case len(s.Cards) == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s", reason)}
+	}
+	if !slices.ContainsFunc(s.Cards, func(c inventory.Card) bool { return c.PCI.Driver != "" }) {
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "the drivers of the cards were not recorded")}
 	}
 	pass := doctor.Passed(doctor.ObjectNode,
 		"no driver, module or library is missing for "+english.Count(len(s.Cards), "RDMA card function"))

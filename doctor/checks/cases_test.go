@@ -35,7 +35,7 @@ type numberCase struct {
 
 // numberCases returns the cases of all numbers.
 func numberCases() []numberCase {
-	return slices.Concat(inventoryCases(), linkCases(), transportCases(), qosCases(), addressingCases(), hostCases(),
+	return slices.Concat(inventoryCases(), driverCases(), linkCases(), transportCases(), qosCases(), addressingCases(), hostCases(),
 		pauseCases(), pcieCases())
 }
 
@@ -106,9 +106,6 @@ const leastCovered = 29
 // asksKernel are the checks of what the scanner asks the kernel, which live.json holds.
 var asksKernel = []string{"netns-mode"}
 
-// asksKernel are the checks of what the scanner asks the kernel, which live.json holds.
-var asksKernel = []string{"netns-mode"}
-
 // differOnlyInSource fails if two trees differ in more than what the check reads.
 func differOnlyInSource(t *testing.T, c doctor.Check, a, b *nodetree.Tree) {
 	t.Helper()
@@ -137,8 +134,8 @@ func readBy(c doctor.Check, tree *nodetree.Tree) []string {
 			if dir, ok := files.Resolve(path.Dir(name)); ok {
 				names = append(names, "/"+path.Join(dir, path.Base(name))) // of a link: the link
 			}
-			if real, ok := files.Resolve(name); ok {
-				names = append(names, "/"+real)
+			if target, ok := files.Resolve(name); ok {
+				names = append(names, "/"+target)
 			}
 		}
 	}

@@ -6,5 +6,15 @@ import "github.com/rdmakit/rdmakit/doctor"
 func hostChecks() []doctor.Check {
 	return []doctor.Check{
 		clockSync(),
+		gpudirect(),
+		gpuAffinity(),
+		acs(),
+		iommu(),
+		pcieRequests(),
+		relaxedOrdering(),
+		hostJitter(),
+		memlockJobs(),
+		rdmaCgroup(),
+		sharedMemory(),
 	}
 }

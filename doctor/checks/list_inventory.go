@@ -7,5 +7,9 @@ func inventoryChecks() []doctor.Check {
 	return []doctor.Check{
 		devlinkHealth(),
 		kernelLog(),
+		rdmaModules(),
+		verbsABI(),
+		vfCount(),
+		netnsMode(),
 	}
 }

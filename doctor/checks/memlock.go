@@ -17,9 +17,9 @@ func memlock() doctor.Check {
 		ID:       "memlock",
 		Title:    "locked memory limit too small",
 		Severity: doctor.OutcomeFail,
-		Group:    doctor.GroupHost,
-		Needs:    doctor.NeedDevices | doctor.NeedLimits,
-		Reads:    []string{"/proc/self/limits", "/proc/self/status"},
+		Group:    doctor.GroupHost, Numbers: []int{86},
+		Needs: doctor.NeedDevices | doctor.NeedLimits,
+		Reads: []string{"/proc/self/limits", "/proc/self/status"},
 		Explanation: prose.Join(`
 			RDMA pins every buffer that a program registers, and pinned memory counts against
 			RLIMIT_MEMLOCK. Above the limit ibv_reg_mr and ibv_create_qp fail with "Cannot allocate

@@ -20,22 +20,23 @@ func pcieLink() doctor.Check {
 		ID:       "pcie-link",
 		Title:    "PCI Express link of a compute port's card that limits its rate",
 		Severity: doctor.OutcomeWarn,
-		Group:    doctor.GroupHost,
-		Needs:    doctor.NeedDevices,
-		Reads: []string{
+		Group:    doctor.GroupHost, Numbers: []int{76},
+		Needs: doctor.NeedDevices,
+		Reads: slices.Concat([]string{
 			pciFiles("current_link_speed"), pciFiles("current_link_width"), pciFiles("max_link_speed"),
 			pciFiles("max_link_width"),
-		},
+		}, machineFiles()),
 		Explanation: prose.Join(`
 			A card negotiates speed and width with its slot. If the result is below what the card
 			can do and carries less than the port's rate, the port never reaches its rate, without
 			an error anywhere: a card in a narrow slot, a riser or cable with bad contact, a lower
-			speed in the BIOS. Ports of one card that together exceed its link are a note: cards with
-			several ports are often sold so.`),
+			speed in the BIOS. The same holds for each link between the card and the processor. Ports
+			of one card that together exceed its link are a note: cards with several ports are often
+			sold so.`),
 		Remedy: "Reseat the card or use a slot with all lanes; compare with the same slot of another node.",
 		Sources: []string{
 			"drivers/pci/pci-sysfs.c (current_link_speed, max_link_width)",
-			"PCI Express Base Specification, encoding of each generation",
+			"PCI Express Base Specification, encoding of each generation", "NVIDIA/nccl-tests#106",
 		},
 		Run: runPCIeLink,
 	}
@@ -71,6 +72,10 @@ func runPCIeLink(_ context.Context, in *doctor.Input) []doctor.Finding {
 					"# reseat the card, or move it to a slot with all lanes; check the speed of the slot in the BIOS",
 				},
 			})
+			continue
+		}
+		if f, slow := slowBridge(in, p); slow {
+			findings = append(findings, f)
 			continue
 		}
 		fit = append(fit, p)

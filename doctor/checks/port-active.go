@@ -17,11 +17,10 @@ func portActive() doctor.Check {
 		ID:       "port-active",
 		Title:    "RDMA port that is not active",
 		Severity: doctor.OutcomeFail,
-		Group:    doctor.GroupInventory,
-		Needs:    doctor.NeedDevices,
+		Group:    doctor.GroupInventory, Numbers: []int{4, 5, 8},
+		Needs: doctor.NeedDevices,
 		Reads: []string{
-			portFiles("state"),
-			portFiles("phys_state"),
+			portFiles("state"), portFiles("phys_state"), netFiles("operstate"), netFiles("carrier"), netFiles("flags"),
 		},
 		Explanation: prose.Join(`
 			Only an active port carries RDMA traffic. Collective libraries skip the others without

@@ -20,9 +20,9 @@ func uverbs() doctor.Check {
 		ID:       "uverbs",
 		Title:    "RDMA device that programs can't open",
 		Severity: doctor.OutcomeFail,
-		Group:    doctor.GroupInventory,
-		Needs:    doctor.NeedDevices,
-		Reads:    []string{verbsClass + "/uverbs*/ibdev"},
+		Group:    doctor.GroupInventory, Numbers: []int{13},
+		Needs: doctor.NeedDevices,
+		Reads: []string{verbsClass + "/uverbs*/ibdev"},
 		Explanation: prose.Join(`
 			Programs use an RDMA device through /dev/infiniband/uverbsN. Without it libibverbs may
 			list the device but can't open it; NCCL then finds no InfiniBand device and falls back
@@ -30,8 +30,11 @@ func uverbs() doctor.Check {
 			/dev/infiniband/rdma_cm in the same way.`),
 		Remedy: "On a host load ib_uverbs and rdma_ucm. Give a container the character devices: with --device, or in " +
 			"Kubernetes by requesting the resource of an RDMA or SR-IOV device plugin.",
-		Sources: []string{"drivers/infiniband/core/uverbs_main.c", "drivers/infiniband/core/ucma.c"},
-		Run:     runUverbs,
+		Sources: []string{
+			"drivers/infiniband/core/uverbs_main.c", "drivers/infiniband/core/ucma.c", "NVIDIA/nccl#451",
+			"NVIDIA/nccl#2428",
+		},
+		Run: runUverbs,
 	}
 }
 
@@ -203,6 +206,9 @@ func connectionManager(s *inventory.Snapshot) []doctor.Finding {
 		return nil // reported for each device
 	}
 	c := s.Host.RDMACM
+	if c == nil && !inContainer(s) && missingModule(s, "rdma_ucm") {
+		return nil // reported by rdma-modules
+	}
 	f := doctor.Finding{Outcome: doctor.OutcomeWarn, Object: "rdma_cm"}
 	f.Explanation = "librdmacm (rping, many storage clients, libfabric's verbs provider) connects through this " +
 		"device. NCCL and NVSHMEM don't use it."

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rdmakit/rdmakit/inventory"
 )
@@ -27,6 +28,9 @@ const (
 	KindResolver  Kind = "resolver"   // the addresses of the host's own name
 	KindFilter    Kind = "filter"     // nf_tables: rules that filter packets
 	KindClock     Kind = "clock"      // offset of the clock from its source
+	KindPCI       Kind = "pci"        // configuration space of PCI functions
+	KindDaemons   Kind = "daemons"    // limits of the daemons that start jobs
+	KindShm       Kind = "shm"        // size of /dev/shm
 )
 
 // What describes the data of a kind: "routes, rules and neighbours (rtnetlink)".
@@ -44,6 +48,9 @@ func (k Kind) What() string {
 		KindResolver:  "the addresses of the host's name",
 		KindFilter:    "packet filter (nf_tables)",
 		KindClock:     "the discipline of the clock (adjtimex)",
+		KindPCI:       "configuration space of cards, GPUs and the bridges above them",
+		KindDaemons:   "limits of the daemons that start jobs",
+		KindShm:       "the size of /dev/shm (statfs)",
 	}[k]
 	if what == "" {
 		return string(k)
@@ -67,6 +74,9 @@ type Facts struct {
 	Resolver  *Datum[Resolver]        `json:"resolver,omitempty"`
 	Filter    *Datum[[]FilterRule]    `json:"filter,omitempty"`
 	Clock     *Datum[ClockDiscipline] `json:"clock,omitempty"`
+	PCI       *Datum[[]PCIFunction]   `json:"pci,omitempty"`
+	Daemons   *Datum[[]Daemon]        `json:"daemons,omitempty"`
+	Shm       *Datum[FileSystem]      `json:"shm,omitempty"`
 }
 
 // New returns facts that know the files below a node's root only. root may be nil.
@@ -75,24 +85,34 @@ func New(root fs.FS) *Facts { return &Facts{Files: NewFiles(root)} }
 // State returns nil if the kind was gathered and is valid, and otherwise why not, as
 // [Datum.State].
 func (f *Facts) State(k Kind) error {
-	states := map[Kind]func() error{
-		KindLinks: f.Links.State, KindRoutes: f.Routes.State, KindEthtool: f.Ethtool.State,
-		KindModules: f.Modules.State, KindDCB: f.DCB.State, KindDevlink: f.Devlink.State,
-		KindKernelLog: f.KernelLog.State, KindRates: f.Rates.State, KindProbe: f.Probe.State,
-		KindResolver: f.Resolver.State, KindFilter: f.Filter.State, KindClock: f.Clock.State,
-	}
-	state, ok := states[k]
+	d, ok := f.data()[k]
 	if !ok {
 		return fmt.Errorf("no kind of data %q", k)
 	}
-	return state()
+	return d.State()
+}
+
+// datum is a [Datum] of any type.
+type datum interface {
+	State() error
+	times() (time.Time, time.Duration)
+}
+
+// data returns the data of each kind.
+func (f *Facts) data() map[Kind]datum {
+	return map[Kind]datum{
+		KindLinks: f.Links, KindRoutes: f.Routes, KindEthtool: f.Ethtool, KindModules: f.Modules, KindDCB: f.DCB,
+		KindDevlink: f.Devlink, KindKernelLog: f.KernelLog, KindRates: f.Rates, KindProbe: f.Probe,
+		KindResolver: f.Resolver, KindFilter: f.Filter, KindClock: f.Clock, KindPCI: f.PCI, KindDaemons: f.Daemons,
+		KindShm: f.Shm,
+	}
 }
 
 // Kinds returns all kinds, in order.
 func Kinds() []Kind {
 	return []Kind{
 		KindLinks, KindRoutes, KindEthtool, KindModules, KindDCB, KindDevlink, KindKernelLog, KindRates, KindProbe,
-		KindResolver, KindFilter, KindClock,
+		KindResolver, KindFilter, KindClock, KindPCI, KindDaemons, KindShm,
 	}
 }
 

@@ -35,7 +35,7 @@ func (f *Facts) Gathered() []Gathering {
 		}
 		g := Gathering{Kind: k, State: StateKnown}
 		var took time.Duration
-		g.Taken, took = f.times(k)
+		g.Taken, took = f.data()[k].times()
 		g.Seconds = took.Seconds()
 		if err != nil {
 			g.Reason = err.Error()
@@ -53,18 +53,5 @@ func (f *Facts) Gathered() []Gathering {
 	return all
 }
 
-// times returns when a kind that was gathered was read, and how long that lasted.
-func (f *Facts) times(k Kind) (time.Time, time.Duration) {
-	of := map[Kind]func() (time.Time, time.Duration){
-		KindLinks: f.Links.times, KindRoutes: f.Routes.times, KindEthtool: f.Ethtool.times,
-		KindModules: f.Modules.times, KindDCB: f.DCB.times, KindDevlink: f.Devlink.times,
-		KindKernelLog: f.KernelLog.times, KindRates: f.Rates.times, KindProbe: f.Probe.times,
-		KindResolver: f.Resolver.times, KindFilter: f.Filter.times, KindClock: f.Clock.times,
-	}[k]
-	if of == nil {
-		return time.Time{}, 0
-	}
-	return of()
-}
-
+// times returns when the value was read, and how long that lasted.
 func (d *Datum[T]) times() (time.Time, time.Duration) { return d.Taken, d.Took }

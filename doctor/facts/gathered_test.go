@@ -58,5 +58,8 @@ func allKinds(at time.Time) *facts.Facts {
 		Resolver:  &facts.Datum[facts.Resolver]{Taken: at, Took: 10 * time.Second},
 		Filter:    &facts.Datum[[]facts.FilterRule]{Taken: at, Took: 11 * time.Second},
 		Clock:     &facts.Datum[facts.ClockDiscipline]{Taken: at, Took: 12 * time.Second},
+		PCI:       &facts.Datum[[]facts.PCIFunction]{Taken: at, Took: 13 * time.Second},
+		Daemons:   &facts.Datum[[]facts.Daemon]{Taken: at, Took: 14 * time.Second},
+		Shm:       &facts.Datum[facts.FileSystem]{Taken: at, Took: 15 * time.Second},
 	}
 }

@@ -3,6 +3,8 @@ package facts
 import (
 	"net/netip"
 	"time"
+
+	"github.com/rdmakit/rdmakit/inventory"
 )
 
 // Link is a network device as rtnetlink describes it.
@@ -238,4 +240,33 @@ type ClockDiscipline struct {
 	MaxError     time.Duration `json:"maxError"`
 	Estimated    time.Duration `json:"estimated"`
 	Offset       time.Duration `json:"offset"`
+}
+
+// Daemon is a process that starts jobs or containers, which inherit its limits.
+type Daemon struct {
+	Name    string `json:"name"` // slurmd, containerd, …
+	PID     int    `json:"pid"`
+	Memlock Range  `json:"memlock"` // locked memory in bytes
+	Files   Range  `json:"files"`   // open files
+	// Settings are those of systemd and of logins about locked memory, whether or not they apply to
+	// the daemon.
+	Settings []DaemonSetting `json:"settings,omitempty"`
+}
+
+// DaemonSetting is a line of a file of settings.
+type DaemonSetting struct {
+	Path  string `json:"path"`  // absolute
+	Value string `json:"value"` // LimitMEMLOCK=infinity; * hard memlock unlimited
+}
+
+// Range is a resource limit: the one in force, and the one to which a process may raise it.
+type Range struct {
+	Soft inventory.Limit `json:"soft"`
+	Hard inventory.Limit `json:"hard"`
+}
+
+// FileSystem is the space of a file system in bytes.
+type FileSystem struct {
+	Size uint64 `json:"size"`
+	Free uint64 `json:"free"`
 }

@@ -26,6 +26,23 @@ const (
 	ProcNUMABalancing    = "proc/sys/kernel/numa_balancing"
 )
 
+// Files of the machine that decide whether its devices reach each other and how fast.
+const (
+	ProcCPUInfo    = "proc/cpuinfo"                                         // flags of the CPUs
+	ProcNVIDIA     = "proc/driver/nvidia"                                   // version, gpus/*/information
+	DMI            = "sys/devices/virtual/dmi/id"                           // sys_vendor, product_name
+	HypervisorType = "sys/hypervisor/type"                                  // "xen"
+	MemoryPeers    = "sys/kernel/mm/memory_peers"                           // clients of peer memory
+	HugePageMode   = "sys/kernel/mm/transparent_hugepage/enabled"           // [always] madvise never
+	ClockSource    = "sys/devices/system/clocksource/clocksource0"          // current_, available_clocksource
+	CPUGovernor    = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor" // performance, powersave, …
+	CPUIdleStates  = "sys/devices/system/cpu/cpu0/cpuidle/state*"           // a pattern: latency, disable
+	NUMABalancing  = "proc/sys/kernel/numa_balancing"                       // moves pages between nodes
+	CgroupRoot     = "sys/fs/cgroup"                                        // control groups, version 2
+	SystemdConfig  = "etc/systemd/system.conf"                              // settings of systemd
+	SecurityLimits = "etc/security/limits.conf"                             // limits of logins (pam_limits)
+)
+
 // Files that container runtimes create.
 const (
 	DockerEnv    = ".dockerenv"        // Docker

@@ -23,6 +23,9 @@ func Collectors(now func() time.Time) []facts.Collector {
 		ethtoolSettings(now),
 		kernelLog(now),
 		resolver(now),
+		pci(now),
+		daemons(now),
+		shm(now),
 	}
 }
 
