@@ -3,6 +3,7 @@ package rdmanl
 import (
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,6 +35,16 @@ func FuzzDecode(f *testing.F) {
 		for _, a := range fuzzOne(t, b, decodeAddress) {
 			if !a.Prefix.IsValid() || a.Prefix.Addr().Is4() != (a.Family == "ipv4") {
 				t.Errorf("decodeAddress(%x) = %+v", b, a)
+			}
+		}
+		for _, r := range fuzzOne(t, b, decodeRule) {
+			if r.From != (netip.Prefix{}) && !r.From.IsValid() || r.To != (netip.Prefix{}) && !r.To.IsValid() {
+				t.Errorf("decodeRule(%x) = %+v", b, r)
+			}
+		}
+		for _, n := range fuzzOne(t, b, decodeNeighbour) {
+			if !n.IP.IsValid() || n.IP.Is4() != (n.Family == "ipv4") || len(n.Address) > maxHardwareAddr {
+				t.Errorf("decodeNeighbour(%x) = %+v", b, n)
 			}
 		}
 		for _, hops := range fuzzOne(t, b, decodeRoute) {

@@ -61,12 +61,16 @@ const (
 	RTM_GETLINK  = 18 // network devices
 	RTM_GETADDR  = 22 // IP addresses
 	RTM_GETROUTE = 26 // routes
+	RTM_GETNEIGH = 30 // neighbours
+	RTM_GETRULE  = 34 // policy rules
 
 	RTEXT_FILTER_VF         = 1 // in IFLA_EXT_MASK: with virtual functions
 	RTEXT_FILTER_SKIP_STATS = 8 // in IFLA_EXT_MASK: without their counters
 
 	RT_TABLE_MAIN = 254   // the table that `ip route` shows
 	RTM_F_CLONED  = 0x200 // an entry of a cache, not of the table
+
+	RTNH_F_DEAD = 1 // in the flags of a route or next hop: its device is down
 )
 
 // Attributes of links (linux/if_link.h).
@@ -82,6 +86,10 @@ const (
 	IFLA_VFINFO_LIST  = 22 // nested
 	IFLA_EXT_MASK     = 29 // u32, of a request
 	IFLA_LINK_NETNSID = 37 // s32: the namespace of the index in IFLA_LINK
+
+	IFLA_CARRIER_UP_COUNT   = 47 // u32
+	IFLA_CARRIER_DOWN_COUNT = 48 // u32
+	IFLA_MAX_MTU            = 51 // u32
 
 	IFLA_INFO_KIND = 1 // in IFLA_LINKINFO
 	IFLA_INFO_DATA = 2 // in IFLA_LINKINFO, nested, by kind
@@ -121,7 +129,39 @@ const (
 	RTA_GATEWAY   = 5  // bytes
 	RTA_PRIORITY  = 6  // u32: the metric
 	RTA_PREFSRC   = 7  // bytes
+	RTA_METRICS   = 8  // nested
 	RTA_MULTIPATH = 9  // struct rtnexthop, several
 	RTA_TABLE     = 15 // u32
 	RTA_VIA       = 18 // struct rtvia: a gateway of the other family
+
+	RTAX_MTU = 2 // u32, in RTA_METRICS
+)
+
+// Attributes of rules (linux/fib_rules.h), and their actions.
+const (
+	FRA_DST                = 1  // bytes
+	FRA_SRC                = 2  // bytes
+	FRA_IIFNAME            = 3  // string
+	FRA_GOTO               = 4  // u32: a priority
+	FRA_PRIORITY           = 6  // u32
+	FRA_FWMARK             = 10 // u32
+	FRA_TUN_ID             = 12 // be64
+	FRA_SUPPRESS_IFGROUP   = 13 // u32
+	FRA_SUPPRESS_PREFIXLEN = 14 // u32
+	FRA_TABLE              = 15 // u32
+	FRA_FWMASK             = 16 // u32
+	FRA_OIFNAME            = 17 // string
+	FRA_L3MDEV             = 19 // u8
+	FRA_UID_RANGE          = 20 // struct fib_rule_uid_range
+	FRA_IP_PROTO           = 22 // u8
+	FRA_SPORT_RANGE        = 23 // struct fib_rule_port_range
+	FRA_DPORT_RANGE        = 24 // struct fib_rule_port_range
+
+	FIB_RULE_INVERT = 2 // in the flags: the rule is for packets that it doesn't match
+)
+
+// Attributes of neighbours (linux/neighbour.h).
+const (
+	NDA_DST    = 1 // bytes
+	NDA_LLADDR = 2 // bytes
 )
