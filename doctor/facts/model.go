@@ -38,6 +38,14 @@ type Rule struct {
 	Mark     uint32       `json:"mark,omitempty"`
 	IPv6     bool         `json:"ipv6,omitempty"`
 	Action   string       `json:"action"` // lookup, unreachable, prohibit, blackhole, goto, nop
+	MarkMask uint32       `json:"markMask,omitempty"`
+	Not      bool         `json:"not,omitempty"`  // for the packets that don't match
+	Goto     uint32       `json:"goto,omitempty"` // priority of the next rule, of goto
+	// Suppress rejects routes whose prefix is not longer (suppress_prefixlength); nil for none.
+	Suppress *uint32 `json:"suppress,omitempty"`
+	// Other names conditions that depend on more than addresses: ipproto, sport, dport, uidrange,
+	// tos, l3mdev.
+	Other []string `json:"other,omitempty"`
 }
 
 // Route is an entry of a routing table.
@@ -51,6 +59,10 @@ type Route struct {
 	MTU     uint32       `json:"mtu,omitempty"` // RTAX_MTU, 0 for that of the device
 	Type    string       `json:"type"`          // unicast, local, blackhole, unreachable, …
 	Scope   string       `json:"scope,omitempty"`
+	From    netip.Prefix `json:"from,omitzero"` // IPv6: only for packets from there
+	TOS     uint8        `json:"tos,omitempty"`
+	Weight  int          `json:"weight,omitempty"` // of one of several next hops
+	Dead    bool         `json:"dead,omitempty"`   // its device is down: the kernel skips it
 }
 
 // Neighbour is an entry of the neighbour table (ip neigh).

@@ -78,7 +78,14 @@ func TestDecodeLink(t *testing.T) {
 	}
 	// Of each link: the largest MTU, and how often the carrier came and went.
 	for i, n := range [][3]uint32{
-		{0, 0, 0}, {9000, 1, 1}, {65535, 0, 0}, {9000, 0, 0}, {0, 0, 0}, {65535, 1, 1}, {0, 0, 0}, {65535, 0, 1},
+		{0, 0, 0},
+		{9000, 1, 1},
+		{65535, 0, 0},
+		{9000, 0, 0},
+		{0, 0, 0},
+		{65535, 1, 1},
+		{0, 0, 0},
+		{65535, 0, 1},
 		{65535, 0, 0},
 	} {
 		want[i].MaxMTU, want[i].CarrierUps, want[i].CarrierDowns = &n[0], &n[1], &n[2]

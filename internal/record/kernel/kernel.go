@@ -19,6 +19,8 @@ func Collectors(now func() time.Time) []facts.Collector {
 	return []facts.Collector{
 		clock(now),
 		resolver(now),
+		links(now),
+		routes(now),
 	}
 }
 

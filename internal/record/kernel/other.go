@@ -2,8 +2,20 @@
 
 package kernel
 
-import "github.com/rdmakit/rdmakit/doctor/facts"
+import (
+	"context"
+
+	"github.com/rdmakit/rdmakit/doctor/facts"
+)
 
 func discipline() (facts.ClockDiscipline, error) {
 	return facts.ClockDiscipline{}, facts.Absent("this system has no adjtimex")
+}
+
+func routing(context.Context) (facts.Routing, error) {
+	return facts.Routing{}, facts.Absent("this system has no rtnetlink")
+}
+
+func readLinks(context.Context) ([]facts.Link, error) {
+	return nil, facts.Absent("this system has no rtnetlink")
 }
