@@ -107,7 +107,7 @@ func randomRouting(rnd *rand.Rand, locals []netip.Addr) []string {
 			fmt.Sprintf("oif rail%d", rnd.IntN(4)), "fwmark 7", "fwmark 0/0xff", "iif rail1", "not to "+prefix(), "tos 0x10",
 		)
 		do := one("table 100", "table 101", "table 102", "table main suppress_prefixlength 0", "table 100",
-			"table 101 suppress_prefixlength 15", "unreachable", "blackhole", "prohibit", "goto 32766", "goto 1012", "nop")
+			"table 101 suppress_prefixlength 15", "unreachable", "blackhole", "prohibit", "goto 32766", fmt.Sprintf("goto %d", 1000+3*(i+1+rnd.IntN(4))), "nop")
 		out = append(out, fmt.Sprintf("rule add %s %s priority %d", match, do, 1000+3*i))
 	}
 	return out
