@@ -96,7 +96,7 @@ func TestEveryNumberHasACase(t *testing.T) {
 }
 
 // leastCovered is how many numbers of the catalogue are covered; it only grows.
-const leastCovered = 1
+const leastCovered = 13
 
 // differOnlyInSource fails if two trees differ in more than what the check reads.
 func differOnlyInSource(t *testing.T, c doctor.Check, a, b *nodetree.Tree) {

@@ -17,6 +17,8 @@ func gidRoutable() doctor.Check {
 		ID:       "gid-routable",
 		Title:    "RoCE port without a routable IPv4 GID",
 		Severity: doctor.OutcomeFail,
+		Group:    doctor.GroupAddressing,
+		Numbers:  []int{61},
 		Needs:    doctor.NeedDevices,
 		Reads: []string{
 			portFiles("gids"),

@@ -28,6 +28,8 @@ const (
 	KindResolver  Kind = "resolver"   // the addresses of the host's own name
 	KindFilter    Kind = "filter"     // nf_tables: rules that filter packets
 	KindClock     Kind = "clock"      // offset of the clock from its source
+
+	KindEnvironment Kind = "environment" // variables of collective libraries
 )
 
 // What describes the data of a kind: "routes, rules and neighbours (rtnetlink)".
@@ -45,6 +47,8 @@ func (k Kind) What() string {
 		KindResolver:  "the addresses of the host's name",
 		KindFilter:    "packet filter (nf_tables)",
 		KindClock:     "the discipline of the clock (adjtimex)",
+
+		KindEnvironment: "the environment's settings of collective libraries",
 	}[k]
 	if what == "" {
 		return string(k)
@@ -68,6 +72,8 @@ type Facts struct {
 	Resolver  *Datum[Resolver]        `json:"resolver,omitempty"`
 	Filter    *Datum[[]FilterRule]    `json:"filter,omitempty"`
 	Clock     *Datum[ClockDiscipline] `json:"clock,omitempty"`
+
+	Environment *Datum[map[string]string] `json:"environment,omitempty"`
 }
 
 // New returns facts that know the files below a node's root only. root may be nil.
@@ -81,6 +87,7 @@ func (f *Facts) State(k Kind) error {
 		KindModules: f.Modules.State, KindDCB: f.DCB.State, KindDevlink: f.Devlink.State,
 		KindKernelLog: f.KernelLog.State, KindRates: f.Rates.State, KindProbe: f.Probe.State,
 		KindResolver: f.Resolver.State, KindFilter: f.Filter.State, KindClock: f.Clock.State,
+		KindEnvironment: f.Environment.State,
 	}
 	state, ok := states[k]
 	if !ok {
@@ -94,6 +101,7 @@ func Kinds() []Kind {
 	return []Kind{
 		KindLinks, KindRoutes, KindEthtool, KindModules, KindDCB, KindDevlink, KindKernelLog, KindRates, KindProbe,
 		KindResolver, KindFilter, KindClock,
+		KindEnvironment,
 	}
 }
 

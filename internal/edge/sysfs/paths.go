@@ -22,6 +22,10 @@ const (
 	ProcNetUDP           = "proc/net/udp"               // sockets of UDP over IPv4
 	ProcNetUDP6          = "proc/net/udp6"              // sockets of UDP over IPv6
 	Proc                 = "proc"                       // processes
+	ProcIPv4Conf         = "proc/sys/net/ipv4/conf"     // settings of network devices, and all/
+	ProcNeighIPv4        = "proc/sys/net/ipv4/neigh/default"
+	ProcIPTablesNames    = "proc/net/ip_tables_names" // tables of iptables without nf_tables
+	DebugMlx5            = "sys/kernel/debug/mlx5"    // state of mlx5 functions, by PCI address
 )
 
 // Files that container runtimes create.

@@ -9,6 +9,7 @@
 package kernel
 
 import (
+	"os"
 	"time"
 
 	"github.com/rdmakit/rdmakit/doctor/facts"
@@ -21,6 +22,7 @@ func Collectors(now func() time.Time) []facts.Collector {
 		resolver(now),
 		links(now),
 		routes(now),
+		environment(now, os.Environ),
 	}
 }
 
