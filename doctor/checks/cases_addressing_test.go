@@ -127,7 +127,8 @@ func addressingCases() []numberCase {
 			doctor.OutcomeFail, "mlx5_0:1", doctor.OutcomeUnknown,
 		},
 		{
-			75, "rdma-bond", "49_bond", nil, nil, set("sys/class/net/bond0/bonding/mode", "balance-rr 0"),
+			75, "rdma-bond", "49_bond", all(remove("sys/class/infiniband/mlx5_0"), remove("sys/class/infiniband/mlx5_1"),
+				remove("proc/net/route")), nil, set("sys/class/net/bond0/bonding/mode", "balance-rr 0"),
 			fail("sys/class/net/bond0/bonding/mode", syscall.EIO),
 			doctor.OutcomeWarn, "mlx5_bond_0:1", doctor.OutcomeUnknown,
 		},
