@@ -51,6 +51,19 @@ func policyRouting() facts.Routing {
 	}
 }
 
+// roceRule drops UDP packets whose port is in, or not in, those of RoCE.
+func roceRule(op string) []facts.FilterRule {
+	udp := facts.FilterRange{Low: "11", High: "11"}
+	port := facts.FilterRange{Low: "12b7", High: "12b7"}
+	return []facts.FilterRule{
+		{Family: "inet", Table: "filter", Chain: "in", Hook: "input", Policy: true, Verdict: "accept"},
+		{Family: "inet", Table: "filter", Chain: "in", Verdict: "drop", Conditions: []facts.FilterCondition{
+			{Key: "l4proto", Op: "in", Ranges: []facts.FilterRange{udp}},
+			{Key: "dport", Op: op, Ranges: []facts.FilterRange{port}},
+		}},
+	}
+}
+
 // addressingCases are those of addresses and routes.
 func addressingCases() []numberCase {
 	environment := func(vars map[string]string) change { return recorded(facts.Facts{Environment: known(vars)}) }
@@ -104,6 +117,12 @@ func addressingCases() []numberCase {
 		{
 			70, "neighbour-table", "49_bond", nil, set(thresh, "101"), set(thresh, "100"), fail(thresh, syscall.EIO),
 			doctor.OutcomeWarn, "node", doctor.OutcomeUnknown,
+		},
+		{
+			71, "packet-filter", "51_rxe_siw", nil, recorded(facts.Facts{Filter: known(roceRule("not in"))}),
+			recorded(facts.Facts{Filter: known(roceRule("in"))}),
+			recorded(facts.Facts{Filter: failed[[]facts.FilterRule]()}),
+			doctor.OutcomeFail, "rxe0:1", doctor.OutcomeUnknown,
 		},
 		{
 			72, "host-name", "49_bond", nil, resolves("10.0.0.10"), resolves("127.0.1.1"),

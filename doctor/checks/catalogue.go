@@ -86,7 +86,7 @@ func Catalogue() []Entry {
 		{68, doctor.GroupAddressing, "a rule and a route for each rail", ""},
 		{69, doctor.GroupAddressing, "duplicate addresses", notYet},
 		{70, doctor.GroupAddressing, "size of the neighbour table", ""},
-		{71, doctor.GroupAddressing, "packet filter on RoCE's port", notYet},
+		{71, doctor.GroupAddressing, "packet filter on RoCE's port", ""},
 		{72, doctor.GroupAddressing, "addresses of the host's name; bootstrap interface", ""},
 		{73, doctor.GroupAddressing, "partition keys", ""},
 		{74, doctor.GroupAddressing, "subnet manager, prefix and LID", ""},

@@ -9,6 +9,7 @@ func addressingChecks() []doctor.Check {
 		rpFilter(),
 		railRoute(),
 		neighbourTable(),
+		packetFilter(),
 		hostName(),
 		socketInterface(),
 		pkey(),

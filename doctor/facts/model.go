@@ -234,14 +234,35 @@ type Resolver struct {
 	Addresses []netip.Addr `json:"addresses,omitempty"`
 }
 
-// FilterRule is a rule of nf_tables that can drop a packet.
+// FilterRule is a rule of nf_tables, or what happens at the end of a chain. Rules are in the order of
+// the kernel, those of a base chain by hook and priority.
 type FilterRule struct {
-	Table, Chain string
-	Hook         string   `json:"hook,omitempty"` // input, output, forward
-	Verdict      string   `json:"verdict"`        // drop, reject
-	Protocol     string   `json:"protocol,omitempty"`
-	Ports        []uint16 `json:"ports,omitempty"` // destination ports, none for all
-	Text         string   `json:"text"`            // as nft list ruleset would say it
+	Family   string `json:"family"` // inet, ip, ip6, netdev, …
+	Table    string `json:"table"`
+	Chain    string `json:"chain"`
+	Hook     string `json:"hook,omitempty"` // prerouting, input, output, …; "" unless of a base chain
+	Priority int32  `json:"priority,omitempty"`
+	// Policy marks what happens to packets for which no rule of the chain decides.
+	Policy     bool              `json:"policy,omitempty"`
+	Conditions []FilterCondition `json:"conditions,omitempty"`
+	// Verdict is accept, drop, reject, jump, goto, return, "" for none, or unknown.
+	Verdict string `json:"verdict"`
+	Target  string `json:"target,omitempty"` // chain of jump and goto
+}
+
+// FilterCondition compares a property of a packet with ranges. Bytes are in hexadecimal, as in the
+// packet.
+type FilterCondition struct {
+	Key    string        `json:"key"` // iifname, saddr, dport, …; in parentheses if it can't be evaluated
+	Op     string        `json:"op"`  // in or not in
+	Mask   string        `json:"mask,omitempty"`
+	Ranges []FilterRange `json:"ranges,omitempty"`
+}
+
+// FilterRange is a range of values of equal length. A longer value is compared by its beginning.
+type FilterRange struct {
+	Low  string `json:"low"`
+	High string `json:"high"`
 }
 
 // ClockDiscipline is how well the clock follows its source.

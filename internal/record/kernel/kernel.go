@@ -23,6 +23,7 @@ func Collectors(now func() time.Time) []facts.Collector {
 		links(now),
 		routes(now),
 		environment(now, os.Environ),
+		filter(now),
 	}
 }
 

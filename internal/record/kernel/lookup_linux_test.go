@@ -236,3 +236,6 @@ func TestLookupIPv6IsTheKernels(t *testing.T) {
 		}
 	}
 }
+
+// newPeerNamespace moves the calling thread into a new network namespace and returns its ID.
+func newPeerNamespace() (int, error) { return unix.Gettid(), unix.Unshare(unix.CLONE_NEWNET) }

@@ -19,3 +19,7 @@ func routing(context.Context) (facts.Routing, error) {
 func readLinks(context.Context) ([]facts.Link, error) {
 	return nil, facts.Absent("this system has no rtnetlink")
 }
+
+func readFilter(context.Context, *facts.Files) ([]facts.FilterRule, error) {
+	return nil, facts.Absent("this system has no nf_tables")
+}
