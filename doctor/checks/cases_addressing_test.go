@@ -51,6 +51,12 @@ func policyRouting() facts.Routing {
 	}
 }
 
+// probed records what a probe of 10.100.0.20 found.
+func probed(p facts.Probe) change {
+	p.Peer, p.Source = netip.MustParseAddr("10.100.0.20"), netip.MustParseAddr("10.100.0.10")
+	return recorded(facts.Facts{Probe: known([]facts.Probe{p})})
+}
+
 // roceRule drops UDP packets whose port is in, or not in, those of RoCE.
 func roceRule(op string) []facts.FilterRule {
 	udp := facts.FilterRange{Low: "11", High: "11"}
@@ -97,6 +103,19 @@ func addressingCases() []numberCase {
 		{
 			64, "mtu", "49_bond", nil, set("sys/class/net/ens1np0/mtu", "4192"), set("sys/class/net/ens1np0/mtu", "4191"),
 			fail("sys/class/net/ens1np0/mtu", syscall.EIO), doctor.OutcomeWarn, "mlx5_0:1", doctor.OutcomeUnknown,
+		},
+		{
+			65, "path-mtu", "49_bond", nil, probed(facts.Probe{Netdev: "ens1np0", Tried: 9000, PathMTU: 9000}),
+			probed(facts.Probe{Netdev: "ens1np0", Tried: 9000, PathMTU: 1500}),
+			probed(facts.Probe{Netdev: "ens1np0", Tried: 9000}),
+			doctor.OutcomeFail, "mlx5_0:1", doctor.OutcomeUnknown,
+		},
+		{
+			69, "duplicate-address", "49_bond", nil,
+			probed(facts.Probe{Netdev: "ens1np0", Asked: true, Owners: []string{"02:00:00:00:00:09"}}),
+			probed(facts.Probe{Netdev: "ens1np0", Asked: true, Owners: []string{"02:00:00:00:00:09", "02:00:00:00:00:0a"}}),
+			probed(facts.Probe{Netdev: "ens1np0", ARPError: "network is down"}),
+			doctor.OutcomeFail, "mlx5_0:1", doctor.OutcomeUnknown,
 		},
 		{
 			66, "rail-subnet", "49_bond", all(oneSubnet(), conf("arp_announce", "2", "0", "0")),

@@ -96,7 +96,7 @@ func TestEveryNumberHasACase(t *testing.T) {
 }
 
 // leastCovered is how many numbers of the catalogue are covered; it only grows.
-const leastCovered = 14
+const leastCovered = 16
 
 // asksKernel are the checks of what the scanner asks the kernel, which live.json holds.
 var asksKernel = []string{"netns-mode"}

@@ -8,6 +8,8 @@ func addressingChecks() []doctor.Check {
 		gidIndex(),
 		rpFilter(),
 		railRoute(),
+		pathMTU(),
+		duplicateAddress(),
 		neighbourTable(),
 		packetFilter(),
 		hostName(),

@@ -33,7 +33,7 @@ func mtu() doctor.Check {
 			"include/rdma/ib_addr.h (iboe_get_mtu)",
 			"reports: NVIDIA/nccl issues 1524 (unequal) and 1957 (a library that takes 4096 for granted)",
 		},
-		Run:     runMTU,
+		Run: runMTU,
 	}
 }
 

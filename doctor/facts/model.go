@@ -212,20 +212,23 @@ type KernelMessage struct {
 	Text  string        `json:"text"`
 }
 
-// Probe is what happened with a peer.
+// Probe is what a network device saw of an address: of a peer, or of the node's own, for which
+// nobody else may answer.
 type Probe struct {
 	Peer   netip.Addr `json:"peer"`
 	Netdev string     `json:"netdev"`
 	Source netip.Addr `json:"source,omitzero"`
+	Own    bool       `json:"own,omitempty"` // Peer is the device's own address: only ARP was asked
 	// PathMTU is the largest IP packet that arrived unfragmented, 0 if none did; Tried is the
-	// largest that was sent.
-	PathMTU int `json:"pathMTU"`
-	Tried   int `json:"tried"`
-	// RoCE is the result of a packet to UDP port 4791: answered, refused, silent, or an error.
-	RoCE string `json:"roce,omitempty"`
-	// Owners are the MAC addresses that answered ARP for the peer.
-	Owners []string `json:"owners,omitempty"`
-	Error  string   `json:"error,omitempty"`
+	// largest that was sent, 0 if none was.
+	PathMTU int `json:"pathMTU,omitempty"`
+	Tried   int `json:"tried,omitempty"`
+	// Owners are the MAC addresses that answered ARP for Peer; Asked reports whether it was asked,
+	// which it isn't for a peer behind a router, and ARPError says why it could not be.
+	Owners   []string `json:"owners,omitempty"`
+	Asked    bool     `json:"asked,omitempty"`
+	ARPError string   `json:"arpError,omitempty"`
+	Error    string   `json:"error,omitempty"`
 }
 
 // Resolver is how the host's own name resolves.

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -22,6 +24,7 @@ type doctorFlags struct {
 	source       cli.SourceFlags
 	only, skip   []string
 	suppress     []string
+	probe        []string
 	explain      string
 	list, strict bool
 }
@@ -55,6 +58,9 @@ Exit codes:
 	flags.StringArrayVar(&f.suppress, "suppress", nil,
 		"don't count the findings of check `ID[@OBJECT][:YYYY-MM-DD]`, "+
 			"until the end of that day if given; can be repeated")
+	flags.StringArrayVar(&f.probe, "probe", nil,
+		"send a few packets to the `PEER`, an address of another node, to find its path MTU and duplicate addresses; "+
+			"can be repeated")
 	flags.BoolVar(&f.strict, "strict", false, "treat warnings as failures")
 	flags.BoolVar(&f.list, "list", false, "list the checks without running them")
 	flags.StringVar(&f.explain, "explain", "", "explain the check `ID` without running it")
@@ -87,6 +93,10 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 		return cli.UsageError(cmd, err)
 	}
 	opts.Now = app.Now()
+	peers, err := probePeers(f.probe)
+	if err != nil {
+		return cli.UsageError(cmd, err)
+	}
 	// The report has the files that a check needs and that could not be read, so the error of the
 	// scan about them is only a note.
 	n, err := app.OpenNode(f.source)
@@ -100,7 +110,13 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	}
 	in := doctor.Input{Snapshot: &snap, Facts: n.Facts()}
 	if n.Local {
-		in.Facts.Gather(cmd.Context(), &snap, kernel.Collectors(app.Now), opts.Kinds(all)...)
+		collectors := kernel.Collectors(app.Now)
+		if len(peers) > 0 {
+			collectors = append(collectors, kernel.Probe(app.Now, peers))
+		}
+		in.Facts.Gather(cmd.Context(), &snap, collectors, opts.Kinds(all)...)
+	} else if len(peers) > 0 {
+		return cli.UsageError(cmd, errors.New("--probe needs this machine, not a recording"))
 	}
 	report, err := doctor.Run(cmd.Context(), all, in, opts)
 	if err != nil {
@@ -119,6 +135,19 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 		return err
 	}
 	return doctorResult(app, &snap, report, f.strict)
+}
+
+// probePeers parses the addresses of --probe.
+func probePeers(texts []string) ([]netip.Addr, error) {
+	var peers []netip.Addr
+	for _, text := range texts {
+		a, err := netip.ParseAddr(text)
+		if err != nil || !a.Unmap().Is4() || a.Unmap().IsLoopback() {
+			return nil, fmt.Errorf("--probe %q: not an IPv4 address of another node", text)
+		}
+		peers = append(peers, a.Unmap())
+	}
+	return peers, nil
 }
 
 // coveredByCheck reports whether a check reports the obstacle; doctor prints notes about the other

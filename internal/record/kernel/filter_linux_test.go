@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -110,49 +109,18 @@ func deviceName(name string) []byte { return append([]byte(name), make([]byte, 1
 // returns a socket there.
 func peerSocket(t *testing.T) net.PacketConn {
 	t.Helper()
-	conns := make(chan net.PacketConn, 1)
-	errs := make(chan error, 1)
-	ready := make(chan int, 1)
-	moved := make(chan struct{})
-	go func() { // its thread is the namespace's
-		runtime.LockOSThread()
-		id, err := newPeerNamespace()
-		if err != nil {
-			errs <- err
-			return
+	var conn net.PacketConn
+	peerNamespace(t, []string{
+		"link set lo up", "link add rail0 type veth peer name peer0", "link set peer0 netns %d", "link set rail0 up",
+		"addr add 10.0.0.1/24 dev rail0",
+	}, func() (err error) {
+		if err = ipHere("link set lo up", "link set peer0 up", "addr add 10.0.0.9/24 dev peer0"); err == nil {
+			conn, err = net.ListenPacket("udp4", "10.0.0.9:0")
 		}
-		ready <- id
-		<-moved
-		for _, command := range []string{"link set lo up", "link set peer0 up", "addr add 10.0.0.9/24 dev peer0"} {
-			if out, err := exec.Command("ip", strings.Fields(command)...).CombinedOutput(); err != nil {
-				errs <- fmt.Errorf("ip %s: %w: %s", command, err, out)
-				return
-			}
-		}
-		conn, err := net.ListenPacket("udp4", "10.0.0.9:0")
-		if err != nil {
-			errs <- err
-			return
-		}
-		conns <- conn
-		<-t.Context().Done()
-	}()
-	select {
-	case id := <-ready:
-		ip(t, "link set lo up", "link add rail0 type veth peer name peer0", fmt.Sprintf("link set peer0 netns %d", id),
-			"link set rail0 up", "addr add 10.0.0.1/24 dev rail0")
-		close(moved)
-	case err := <-errs:
-		t.Fatal(err)
-	}
-	select {
-	case conn := <-conns:
-		t.Cleanup(func() { _ = conn.Close() })
-		return conn
-	case err := <-errs:
-		t.Fatal(err)
-		return nil
-	}
+		return err
+	})
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
 }
 
 func loadRules(t *testing.T, rules string) {

@@ -237,5 +237,43 @@ func TestLookupIPv6IsTheKernels(t *testing.T) {
 	}
 }
 
-// newPeerNamespace moves the calling thread into a new network namespace and returns its ID.
-func newPeerNamespace() (int, error) { return unix.Gettid(), unix.Unshare(unix.CLONE_NEWNET) }
+// peerNamespace makes a second namespace, runs commands of ip here, in which %d stands for it, and
+// then a function there. It ends with the test.
+func peerNamespace(t *testing.T, here []string, there func() error) {
+	t.Helper()
+	made, moved, done := make(chan int, 1), make(chan struct{}), make(chan error, 1)
+	go func() { // its thread, which is never unlocked, is the namespace's
+		runtime.LockOSThread()
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			done <- err
+			return
+		}
+		made <- unix.Gettid()
+		<-moved
+		done <- there()
+		<-t.Context().Done()
+	}()
+	select {
+	case id := <-made:
+		for i := range here {
+			here[i] = strings.ReplaceAll(here[i], "%d", fmt.Sprint(id))
+		}
+		ip(t, here...)
+		close(moved)
+	case err := <-done:
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ipHere runs commands of ip in the namespace of the calling thread.
+func ipHere(commands ...string) error {
+	for _, c := range commands {
+		if out, err := exec.Command("ip", strings.Fields(c)...).CombinedOutput(); err != nil {
+			return fmt.Errorf("ip %s: %w: %s", c, err, out)
+		}
+	}
+	return nil
+}
