@@ -43,7 +43,8 @@ func policyRouting() facts.Routing {
 	return facts.Routing{
 		Rules: ownRules(fromRule(100, "10.100.0.10", 100), fromRule(101, "10.101.0.10", 101)),
 		Routes: []facts.Route{
-			routeTo("10.100.0.0/16", "ens1np0", "", facts.TableMain), routeTo("10.101.0.0/16", "ens2np0", "", facts.TableMain),
+			routeTo("10.100.0.0/16", "ens1np0", "", facts.TableMain), routeTo("10.101.0.0/16", "ens2np0", "",
+				facts.TableMain),
 			routeTo("10.100.0.0/16", "ens1np0", "", 100), routeTo("0.0.0.0/0", "ens1np0", "10.100.255.254", 100),
 			routeTo("10.101.0.0/16", "ens2np0", "", 101), routeTo("0.0.0.0/0", "ens2np0", "10.101.255.254", 101),
 			routeTo("0.0.0.0/0", "bond0", "10.0.0.1", facts.TableMain),
@@ -97,11 +98,13 @@ func addressingCases() []numberCase {
 			doctor.OutcomeFail, "mlx5_0:1", doctor.OutcomeUnknown,
 		},
 		{
-			63, "mtu", "49_bond", nil, set("sys/class/net/ens1np0/mtu", "9000"), set("sys/class/net/ens1np0/mtu", "1500"),
+			63, "mtu", "49_bond", nil, set("sys/class/net/ens1np0/mtu", "9000"), set("sys/class/net/ens1np0/mtu",
+				"1500"),
 			fail("sys/class/net/ens1np0/mtu", syscall.EIO), doctor.OutcomeWarn, "mlx5_0:1", doctor.OutcomeUnknown,
 		},
 		{
-			64, "mtu", "49_bond", nil, set("sys/class/net/ens1np0/mtu", "4192"), set("sys/class/net/ens1np0/mtu", "4191"),
+			64, "mtu", "49_bond", nil, set("sys/class/net/ens1np0/mtu", "4192"), set("sys/class/net/ens1np0/mtu",
+				"4191"),
 			fail("sys/class/net/ens1np0/mtu", syscall.EIO), doctor.OutcomeWarn, "mlx5_0:1", doctor.OutcomeUnknown,
 		},
 		{
@@ -113,7 +116,10 @@ func addressingCases() []numberCase {
 		{
 			69, "duplicate-address", "49_bond", nil,
 			probed(facts.Probe{Netdev: "ens1np0", Asked: true, Owners: []string{"02:00:00:00:00:09"}}),
-			probed(facts.Probe{Netdev: "ens1np0", Asked: true, Owners: []string{"02:00:00:00:00:09", "02:00:00:00:00:0a"}}),
+			probed(facts.Probe{Netdev: "ens1np0", Asked: true, Owners: []string{
+				"02:00:00:00:00:09",
+				"02:00:00:00:00:0a",
+			}}),
 			probed(facts.Probe{Netdev: "ens1np0", ARPError: "network is down"}),
 			doctor.OutcomeFail, "mlx5_0:1", doctor.OutcomeUnknown,
 		},
@@ -165,7 +171,8 @@ func addressingCases() []numberCase {
 			doctor.OutcomeFail, "mlx5_0:1", doctor.OutcomeUnknown,
 		},
 		{
-			75, "rdma-bond", "49_bond", all(remove("sys/class/infiniband/mlx5_0"), remove("sys/class/infiniband/mlx5_1"),
+			75, "rdma-bond", "49_bond", all(remove("sys/class/infiniband/mlx5_0"),
+				remove("sys/class/infiniband/mlx5_1"),
 				remove("proc/net/route")), nil, set("sys/class/net/bond0/bonding/mode", "balance-rr 0"),
 			fail("sys/class/net/bond0/bonding/mode", syscall.EIO),
 			doctor.OutcomeWarn, "mlx5_bond_0:1", doctor.OutcomeUnknown,

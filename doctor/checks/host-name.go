@@ -23,7 +23,8 @@ func hostName() doctor.Check {
 			host's own name and give it to the other ranks. If the name resolves to 127.0.0.1 or
 			127.0.1.1, as Debian's and Ubuntu's installers write into /etc/hosts, the other nodes
 			connect to themselves: the job hangs at the start, or fails with "connection refused".`),
-		Remedy: "Let the name resolve to the address of the network that the nodes share, on every node the same, or set " +
+		Remedy: "Let the name resolve to the address of the network that the nodes share, on every node the same, " +
+			"or set " +
 			"GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.",
 		Sources: []string{
 			"hosts(5), nsswitch.conf(5)", "gloo/transport/tcp/device.cc (lookupAddrForHostname)",
@@ -44,7 +45,8 @@ func runHostName(_ context.Context, in *doctor.Input) []doctor.Finding {
 		Evidence: []doctor.Evidence{{Path: "getaddrinfo:" + printable(r.Name), Value: strings.Join(words, ", ")}},
 		Actions: []doctor.Action{
 			doctor.Shell("getent ahosts %s", quote(r.Name)),
-			doctor.Note("in /etc/hosts or DNS: the address of the network that the nodes share for %s", printable(r.Name)),
+			doctor.Note("in /etc/hosts or DNS: the address of the network that the nodes share for %s",
+				printable(r.Name)),
 		},
 	}
 	switch {
@@ -59,7 +61,8 @@ func runHostName(_ context.Context, in *doctor.Input) []doctor.Finding {
 			printable(r.Name), words[0])
 	default:
 		return []doctor.Finding{doctor.Passed(doctor.ObjectNode,
-			fmt.Sprintf("the host name %s resolves to %s", printable(r.Name), strings.Join(words, ", ")), f.Evidence...)}
+			fmt.Sprintf("the host name %s resolves to %s", printable(r.Name), strings.Join(words, ", ")),
+			f.Evidence...)}
 	}
 	return []doctor.Finding{f}
 }

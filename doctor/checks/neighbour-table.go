@@ -20,18 +20,21 @@ func neighbourTable() doctor.Check {
 		Uses: []facts.Kind{facts.KindRoutes}, Reads: []string{portFiles("state"), neighThresh},
 		Thresholds: []doctor.Threshold{
 			{
-				Name: "neighbour-peers", Value: 50, Unit: "", What: "nodes that a job of this cluster connects, expected",
+				Name: "neighbour-peers", Value: 50, Unit: "", What: "nodes that a job of this cluster connects, " +
+					"expected",
 				Source: "to be set by the site; 50 with 16 rails fit into the kernel's default of 1024",
 			},
 			{
-				Name: "neighbour-use-warn", Value: 80, Unit: "%", What: "entries of the neighbour table against gc_thresh3",
+				Name: "neighbour-use-warn", Value: 80, Unit: "%", What: "entries of the neighbour table against " +
+					"gc_thresh3",
 				Source: "to be calibrated",
 			},
 		},
 		Explanation: "The kernel keeps the link-layer address of each peer of each rail in one table. At gc_thresh3 " +
-			"entries it refuses new ones, and connections fail with \"No buffer space available\" or time out; its log " +
+			"entries it refuses more, and connections fail with \"No buffer space available\" or time out; the log " +
 			"says \"neighbor table overflow\".",
-		Remedy: "Raise gc_thresh3 above the number of peers times the number of rails, and gc_thresh1 and gc_thresh2 with it.",
+		Remedy: "Raise gc_thresh3 above the number of peers times the number of rails, and gc_thresh1 and " +
+			"gc_thresh2 with it.",
 		Sources: []string{
 			"Documentation/networking/ip-sysctl.rst (neigh/default/gc_thresh3)", "net/core/neighbour.c (neigh_alloc)",
 		},
@@ -42,7 +45,8 @@ func neighbourTable() doctor.Check {
 func runNeighbourTable(_ context.Context, in *doctor.Input) []doctor.Finding {
 	rails := len(ipRails(in.Snapshot))
 	if rails == 0 {
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no active RoCE rail, so RDMA needs no neighbours")}
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no active RoCE rail, so RDMA needs no "+
+			"neighbours")}
 	}
 	text, err := in.Facts.Files.Text(neighThresh[1:])
 	if err != nil {
@@ -50,7 +54,8 @@ func runNeighbourTable(_ context.Context, in *doctor.Input) []doctor.Finding {
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil {
-		return []doctor.Finding{doctor.Unknown(doctor.ObjectNode, "%s: %q is not a number", neighThresh, printable(text))}
+		return []doctor.Finding{doctor.Unknown(doctor.ObjectNode, "%s: %q is not a number", neighThresh,
+			printable(text))}
 	}
 	evidence := []doctor.Evidence{{Path: neighThresh, Value: text}}
 	used, known := 0, in.Facts.Routes.Known()
@@ -74,7 +79,8 @@ func runNeighbourTable(_ context.Context, in *doctor.Input) []doctor.Finding {
 		f.Summary = fmt.Sprintf("the neighbour table takes %d entries, but %.0f peers on %s need more than %.0f",
 			limit, peers, english.Count(rails, "rail"), peers*float64(rails))
 	default:
-		return []doctor.Finding{doctor.Passed(doctor.ObjectNode, fmt.Sprintf("the neighbour table takes %d entries; %.0f "+
+		return []doctor.Finding{doctor.Passed(doctor.ObjectNode, fmt.Sprintf("the neighbour table takes %d entries; "+
+			"%.0f "+
 			"peers on %s need %.0f", limit, peers, english.Count(rails, "rail"), peers*float64(rails)), evidence...)}
 	}
 	return []doctor.Finding{f}

@@ -32,7 +32,8 @@ func packetFilter() doctor.Check {
 			the job hangs at the start or ends with "connection timed out".`),
 		Remedy: "Accept UDP port 4791 for rxe, and TCP from the other nodes on the networks that jobs use.",
 		Sources: []string{
-			"net/netfilter/nf_tables_core.c (nft_do_chain)", "drivers/infiniband/sw/rxe/rxe_net.c (a UDP tunnel socket)",
+			"net/netfilter/nf_tables_core.c (nft_do_chain)",
+			"drivers/infiniband/sw/rxe/rxe_net.c (a UDP tunnel socket)",
 		},
 		Run: runPacketFilter,
 	}
@@ -117,7 +118,9 @@ func packetOf(netdev string, local, peer netip.Addr, protocol byte, port uint16,
 }
 
 // filtered returns the finding for a packet that is dropped, or that may be; false if it passes.
-func filtered(in *doctor.Input, object, what string, outcome doctor.Outcome, p facts.Packet, hooks []string) (doctor.Finding, bool) {
+func filtered(in *doctor.Input, object, what string, outcome doctor.Outcome, p facts.Packet,
+	hooks []string,
+) (doctor.Finding, bool) {
 	fate := facts.Filtered(in.Facts.Filter.Value, p, hooks...)
 	if fate.Accept && !fate.Drop {
 		return doctor.Finding{}, false
@@ -127,7 +130,8 @@ func filtered(in *doctor.Input, object, what string, outcome doctor.Outcome, p f
 		Summary:  fmt.Sprintf("the packet filter drops %s (%s)", what, hooks[1]),
 		Evidence: []doctor.Evidence{{Path: "nf_tables:" + hooks[1], Value: printable(fate.By)}},
 		Actions: []doctor.Action{
-			doctor.Shell("nft list ruleset"), doctor.Note("accept these packets before the rule: %s", printable(fate.By)),
+			doctor.Shell("nft list ruleset"), doctor.Note("accept these packets before the rule: %s",
+				printable(fate.By)),
 		},
 	}
 	if fate.Accept {

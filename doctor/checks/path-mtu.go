@@ -40,7 +40,8 @@ func runPathMTU(_ context.Context, in *doctor.Input) []doctor.Finding {
 		}
 		object := netdevObject(in.Snapshot, p.Netdev)
 		evidence := doctor.Evidence{
-			Path: fmt.Sprintf("ping -M do -I %s %v", quote(p.Netdev), p.Peer), Value: fmt.Sprintf("%d of %d bytes", p.PathMTU, p.Tried),
+			Path: fmt.Sprintf("ping -M do -I %s %v", quote(p.Netdev), p.Peer), Value: fmt.Sprintf("%d of %d bytes",
+				p.PathMTU, p.Tried),
 		}
 		switch {
 		case p.Error != "":
@@ -77,7 +78,8 @@ func netdevObject(s *inventory.Snapshot, netdev string) string {
 func narrowPath(p facts.Probe, object string, evidence doctor.Evidence) doctor.Finding {
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeWarn, Object: object, Evidence: []doctor.Evidence{evidence},
-		Summary: fmt.Sprintf("packets to %v get lost above %d bytes, but %s sends up to %d", p.Peer, p.PathMTU, p.Netdev, p.Tried),
+		Summary: fmt.Sprintf("packets to %v get lost above %d bytes, but %s sends up to %d", p.Peer, p.PathMTU,
+			p.Netdev, p.Tried),
 		Actions: []doctor.Action{
 			doctor.Note("set the MTU of all switch ports on the way to 9216, and of %v to %d", p.Peer, p.Tried),
 			doctor.Note("until then: ip link set %s mtu %d", quote(p.Netdev), p.PathMTU),

@@ -17,13 +17,17 @@ func pkey() doctor.Check {
 	return doctor.Check{
 		ID: "pkey", Title: "InfiniBand port that is no full member of the partition that jobs use",
 		Severity: doctor.OutcomeFail, Group: doctor.GroupAddressing, Numbers: []int{73}, Needs: doctor.NeedDevices,
-		Uses: []facts.Kind{facts.KindEnvironment}, Reads: []string{portFiles("pkeys"), portFiles("pkeys/*"), portFiles("state")},
+		Uses: []facts.Kind{facts.KindEnvironment}, Reads: []string{
+			portFiles("pkeys"), portFiles("pkeys/*"),
+			portFiles("state"),
+		},
 		Explanation: prose.Join(`
 			Libraries use the partition key at index 0 of a port unless they are told another index
 			(NCCL_IB_PKEY), and some can't be told. Two limited members of a partition can't
 			exchange packets: connections are made, and then every operation times out. That is so
 			too if the partition of the tenant is not the one at that index.`),
-		Remedy: "Make the port a full member of the job's partition in the subnet manager (partitions.conf: GUID=full), or " +
+		Remedy: "Make the port a full member of the job's partition in the subnet manager (partitions.conf: " +
+			"GUID=full), or " +
 			"set NCCL_IB_PKEY to the index of the right key on all nodes.",
 		Sources: []string{
 			"InfiniBand Architecture Specification, volume 1, section 10.9.3 (partition key matching)",
@@ -40,7 +44,8 @@ func runPKey(_ context.Context, in *doctor.Input) []doctor.Finding {
 	var good []doctor.Evidence
 	infiniband := 0
 	for p := range ownPorts(s) {
-		if p.port.LinkLayer != inventory.LinkLayerInfiniBand || !p.active() || !p.carriesJobs(s) || p.dev.Software != "" {
+		if p.port.LinkLayer != inventory.LinkLayerInfiniBand || !p.active() || !p.carriesJobs(s) ||
+			p.dev.Software != "" {
 			continue
 		}
 		infiniband++
@@ -57,7 +62,8 @@ func runPKey(_ context.Context, in *doctor.Input) []doctor.Finding {
 	}
 	switch {
 	case infiniband == 0:
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s", noneOf(s, "no InfiniBand port for jobs is active"))}
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s", noneOf(s, "no InfiniBand port for "+
+			"jobs is active"))}
 	case len(good) > 0 && worst(findings).Compare(doctor.OutcomeInfo) <= 0:
 		text := fmt.Sprintf("%s: full member at index %d", english.Count(len(good), "InfiniBand port"), index)
 		return append([]doctor.Finding{doctor.Passed(doctor.ObjectNode, text, good...)}, findings...)
@@ -93,7 +99,7 @@ func wrongPKey(p portRef, index, i int, setting string) doctor.Finding {
 		f.Summary = fmt.Sprintf("no partition key at index %d", index)
 		f.Evidence = []doctor.Evidence{p.evidence(at, "0x0000")}
 	} else {
-		f.Summary = fmt.Sprintf("limited member of the partition at index %d (%v): it can't reach other limited members",
+		f.Summary = fmt.Sprintf("limited member of the partition at index %d (%v): it can't reach other limited ones",
 			index, p.port.PKeys[i].PKey)
 		f.Evidence = []doctor.Evidence{p.evidence(at, p.port.PKeys[i].PKey.String())}
 	}
@@ -104,7 +110,8 @@ func wrongPKey(p portRef, index, i int, setting string) doctor.Finding {
 		if k.PKey.Full() {
 			f.Evidence = append(f.Evidence, p.evidence("pkeys/"+strconv.Itoa(k.Index), k.PKey.String()))
 			f.Summary += fmt.Sprintf("; index %d has %v with full membership", k.Index, k.PKey)
-			f.Actions = append(f.Actions, doctor.Shell("export NCCL_IB_PKEY=%d UCX_IB_PKEY=%#x   # on all nodes, if it is "+
+			f.Actions = append(f.Actions, doctor.Shell("export NCCL_IB_PKEY=%d UCX_IB_PKEY=%#x   # on all nodes, if "+
+				"it is "+
 				"the partition of the job", k.Index, uint16(k.PKey)&0x7fff))
 			break
 		}

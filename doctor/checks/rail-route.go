@@ -25,7 +25,8 @@ func railRoute() doctor.Check {
 			"Connection timed out" (110). TCP and rdma_cm look up the same route without the device;
 			where the policy rule of the rail is missing, their packets leave by another rail with
 			the wrong source address.`),
-		Remedy: "Give each rail a routing table with the routes to the rails of all nodes, and a rule that selects it by " +
+		Remedy: "Give each rail a routing table with the routes to the rails of all nodes, and a rule that selects " +
+			"it by " +
 			"the rail's address. If the rails are separate networks on purpose, set NCCL_CROSS_NIC=0.",
 		Sources: []string{
 			"drivers/infiniband/core/addr.c (addr4_resolve: flowi4_oif is the device of the GID)",
@@ -83,7 +84,8 @@ func (w *ways) own(r ipRail) {
 		f := doctor.Finding{Object: r.object(), Actions: tableActions(r, a)}
 		switch {
 		case errors.Is(err, facts.ErrUndecided) || errors.Is(freeErr, facts.ErrUndecided):
-			w.findings = append(w.findings, doctor.Unknown(r.object(), "the way from %v: %v", a.Addr(), errors.Join(err, freeErr)))
+			w.findings = append(w.findings, doctor.Unknown(r.object(), "the way from %v: %v", a.Addr(),
+				errors.Join(err, freeErr)))
 			return
 		case err != nil:
 			f.Outcome, f.Evidence = doctor.OutcomeFail, []doctor.Evidence{wayEvidence(bound, nil, err)}
@@ -143,7 +145,8 @@ func (w *ways) across(rails []ipRail) {
 		}
 		if len(reach) == 0 {
 			f.Outcome = doctor.OutcomeInfo
-			f.Summary = fmt.Sprintf("no route by %s to the subnets of the other rails: only equal rails of two nodes connect",
+			f.Summary = fmt.Sprintf("no route by %s to the subnets of the other rails: only equal rails of two "+
+				"nodes connect",
 				r.netdev.Name)
 			f.Actions = append([]doctor.Action{doctor.Note("if the rails are separate networks on purpose: export " +
 				"NCCL_CROSS_NIC=0, and leave PXN on (NCCL_PXN_DISABLE=0)")}, f.Actions...)

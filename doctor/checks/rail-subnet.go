@@ -91,7 +91,8 @@ func judgeSubnet(in *doctor.Input, subnet netip.Prefix, members []ipRail) []doct
 		i := slices.IndexFunc(m.addrs, func(a netip.Prefix) bool { return a.Masked() == subnet })
 		f.Evidence = append(f.Evidence, addressEvidence(m.netdev, m.addrs[i]))
 	}
-	f.Summary = fmt.Sprintf("%s are in one subnet, %v: %s", english.Count(len(members), "rail"), subnet, objects(refs, 4))
+	f.Summary = fmt.Sprintf("%s are in one subnet, %v: %s", english.Count(len(members), "rail"), subnet, objects(refs,
+		4))
 	f.Actions = []doctor.Action{
 		doctor.Note("a subnet for each rail, or on every node:"),
 		doctor.Sysctl("net.ipv4.conf.all.arp_ignore", "1"),
@@ -149,14 +150,20 @@ func observedFlux(in *doctor.Input, subnet netip.Prefix, members []ipRail) strin
 	}
 	for _, p := range in.Facts.Probe.Value {
 		owner := slices.IndexFunc(members, func(m ipRail) bool {
-			return slices.ContainsFunc(m.addrs, func(a netip.Prefix) bool { return a.Addr() == p.Peer && subnet.Contains(p.Peer) })
+			return slices.ContainsFunc(m.addrs, func(a netip.Prefix) bool {
+				return a.Addr() == p.Peer &&
+					subnet.Contains(p.Peer)
+			})
 		})
 		if owner < 0 {
 			continue
 		}
 		for _, m := range members {
 			if m.netdev != members[owner].netdev && m.netdev.Address != members[owner].netdev.Address &&
-				slices.ContainsFunc(p.Owners, func(mac string) bool { return strings.EqualFold(mac, m.netdev.Address) }) {
+				slices.ContainsFunc(p.Owners, func(mac string) bool {
+					return strings.EqualFold(mac,
+						m.netdev.Address)
+				}) {
 				return fmt.Sprintf("%s answers ARP for %v, the address of %s", m.netdev.Name, p.Peer,
 					members[owner].netdev.Name)
 			}

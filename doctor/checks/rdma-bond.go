@@ -31,7 +31,8 @@ func rdmaBond() doctor.Check {
 			mlx5_bond_0), which it does for active-backup, balance-xor and 802.3ad, and for ports of
 			one card. Otherwise the traffic stays on one member, and when that link fails, the
 			connections fail although the bond is up.`),
-		Remedy: "Use 802.3ad, balance-xor or active-backup with two ports of one card, or no bond: libraries use several " +
+		Remedy: "Use 802.3ad, balance-xor or active-backup with two ports of one card, or no bond: libraries use " +
+			"several " +
 			"rails by themselves.",
 		Sources: []string{
 			"drivers/net/ethernet/mellanox/mlx5/core/lag/lag.c (mlx5_handle_changeupper_event)",
@@ -96,7 +97,8 @@ func judgeBond(in *doctor.Input, p portRef, member, bond *inventory.Netdev) (doc
 		Actions: []doctor.Action{
 			{
 				Do: doctor.DoNote, Risk: doctor.RiskTraffic,
-				Text: fmt.Sprintf("on the switch and on the node: make %s an 802.3ad bond (LACP) of two ports of one card, or "+
+				Text: fmt.Sprintf("on the switch and on the node: make %s an 802.3ad bond (LACP) of two ports of "+
+					"one card, or "+
 					"take the ports out of it and give each an address", bond.Name),
 			},
 		},
@@ -115,13 +117,15 @@ func judgeBond(in *doctor.Input, p portRef, member, bond *inventory.Netdev) (doc
 		}
 	}
 	if cards := cardsOf(in.Snapshot, bond); len(cards) > 1 && member.Bond == nil && mode != "active-backup" {
-		f.Summary = fmt.Sprintf("%s has members of %d cards (%s): a LAG in hardware needs ports of one card, so each RDMA "+
+		f.Summary = fmt.Sprintf("%s has members of %d cards (%s): a LAG in hardware needs ports of one card, so "+
+			"each RDMA "+
 			"device stays on its own link", bond.Name, len(cards), english.List(cards, 3))
 		return f, false
 	}
 	if member.Bond == nil && mode != "active-backup" && len(p.port.GIDs) > 0 {
 		if _, class := bestGID(p); class <= gidLinkLocal {
-			f.Summary = fmt.Sprintf("%s is a member of %s, but the card has no LAG: the RDMA device has no address of the bond",
+			f.Summary = fmt.Sprintf("%s is a member of %s, but the card has no LAG: the RDMA device has no address "+
+				"of the bond",
 				member.Name, bond.Name)
 			return f, false
 		}

@@ -23,7 +23,8 @@ func rpFilter() doctor.Check {
 			is so for all rails but one: peers can't resolve their addresses, and RoCE connections
 			time out. RDMA packets themselves bypass the filter. Where each rail has a subnet, only
 			TCP and rdma_cm between different rails are concerned.`),
-		Remedy: "Set rp_filter to 2 (loose) or 0 for the rails; the larger of all and the device's own value is in force.",
+		Remedy: "Set rp_filter to 2 (loose) or 0 for the rails; the larger of all and the device's own value is in " +
+			"force.",
 		Sources: []string{
 			"Documentation/networking/ip-sysctl.rst (rp_filter)", "net/ipv4/fib_frontend.c (fib_validate_source)",
 			"net/ipv4/arp.c (arp_process asks the route of the sender)",
@@ -100,7 +101,8 @@ func strictRail(in *doctor.Input, r ipRail, rails []ipRail, evidence []doctor.Ev
 	}
 	if others := r.shares(in.Snapshot, rails); len(others) > 0 {
 		f.Outcome = doctor.OutcomeWarn
-		f.Summary = fmt.Sprintf("rp_filter is 1 (strict), and %s is in the subnet of %s: requests of peers are dropped on "+
+		f.Summary = fmt.Sprintf("rp_filter is 1 (strict), and %s is in the subnet of %s: requests of peers are "+
+			"dropped on "+
 			"all but one of these rails", r.netdev.Name, objects(others, 3))
 	}
 	return f

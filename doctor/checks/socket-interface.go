@@ -37,7 +37,8 @@ func socketInterface() doctor.Check {
 
 // localDevices are prefixes of the names of devices for containers and virtual machines.
 var localDevices = []string{
-	"docker", "virbr", "br-", "veth", "cni", "cali", "flannel", "cilium", "lxc", "vnet", "tap", "kube-", "nerdctl", "podman",
+	"docker", "virbr", "br-", "veth", "cni", "cali", "flannel", "cilium", "lxc", "vnet", "tap", "kube-", "nerdctl",
+	"podman",
 }
 
 func isLocalDevice(name string) bool {
@@ -140,7 +141,8 @@ func judgeSocket(variable, value string, chosen []string) (f doctor.Finding, tex
 		f.Outcome = doctor.OutcomeWarn
 		f.Summary = fmt.Sprintf("%s=%s selects %s, which leads to no other node", variable, shown, first)
 		if value == "" {
-			f.Summary = fmt.Sprintf("without %s NCCL takes %s for its bootstrap, which leads to no other node", variable, first)
+			f.Summary = fmt.Sprintf("without %s NCCL takes %s for its bootstrap, which leads to no other node",
+				variable, first)
 		}
 	}
 	return f, fmt.Sprintf("%s (%s) selects %s", variable, shown, english.List(chosen, 3))

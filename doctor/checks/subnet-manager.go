@@ -55,7 +55,8 @@ func runSubnetManager(_ context.Context, in *doctor.Input) []doctor.Finding {
 		evidence = append(evidence, p.evidence("sm_lid", hexLID(*p.port.SMLID)), p.evidence("lid", hexLID(*p.port.LID)))
 	}
 	if infiniband == 0 {
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s", noneOf(s, "no InfiniBand port for jobs has a link"))}
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s", noneOf(s, "no InfiniBand port for "+
+			"jobs has a link"))}
 	}
 	findings = append(findings, differentManagers(good)...)
 	if len(good) > 0 && worst(findings).Compare(doctor.OutcomeInfo) <= 0 {
@@ -125,7 +126,7 @@ func differentManagers(ports []portRef) []doctor.Finding {
 			Actions: []doctor.Action{
 				doctor.Note("if these are different networks: give each a subnet_prefix of its own in its manager's " +
 					"configuration, and restart it"),
-				doctor.Note("if it is one network: find out with sminfo which managers are master, and stop all but one"),
+				doctor.Note("if it is one network: find with sminfo which managers are master, and stop all but one"),
 			},
 		}
 		for _, m := range managers {

@@ -50,8 +50,8 @@ type evaluation struct {
 // maxJumps is NFT_JUMP_STACK_SIZE.
 const maxJumps = 16
 
-// chain evaluates a chain and reports whether the packet may come to its end, or return from it. The
-// policy of a base chain is applied there.
+// chain evaluates a chain and reports whether the packet may come to its end, or return from it.
+// The policy of a base chain is applied there.
 func (e *evaluation) chain(c FilterRule, depth int) (end bool) {
 	if depth > maxJumps {
 		e.accept = true

@@ -10,9 +10,9 @@ import (
 
 // Tables of routes with a fixed number (linux/rtnetlink.h).
 const (
-	TableDefault = 253
-	TableMain    = 254
-	TableLocal   = 255
+	TableDefault = 253 // empty, unless somebody fills it
+	TableMain    = 254 // what `ip route` shows
+	TableLocal   = 255 // the kernel's own: addresses of this machine, and broadcast
 )
 
 // Errors of [Routing.Lookup].
@@ -35,7 +35,8 @@ type Flow struct {
 // Lookup returns the routes that a packet without mark and type of service may take, as the kernel
 // chooses them: policy rules by priority, and in each table the longest prefix, then the lowest
 // metric (fib_rules_lookup, fib_table_lookup and fib_select_path of Linux; rt6_select). It returns
-// several if the route has several next hops. On IPv6 the device is only a preference. The error matches [ErrNoRoute] or [ErrUndecided].
+// several if the route has several next hops. On IPv6 the device is only a preference. The error
+// matches [ErrNoRoute] or [ErrUndecided].
 //
 // If Output is set and there is no route, Linux takes the destination to be on that link
 // (ip_route_output_key_hash_rcu), on IPv4 only; Lookup returns ErrNoRoute.
@@ -83,7 +84,8 @@ func (r Routing) Lookup(f Flow) ([]Route, error) {
 			i = next - 1
 		case "nop":
 		case "unreachable", "prohibit", "blackhole":
-			return nil, fmt.Errorf("%w from %v to %v: rule %d says %s", ErrNoRoute, from, to, rule.Priority, rule.Action)
+			return nil, fmt.Errorf("%w from %v to %v: rule %d says %s", ErrNoRoute, from, to, rule.Priority,
+				rule.Action)
 		default:
 			return nil, fmt.Errorf("%w: rule %d has the action %s", ErrUndecided, rule.Priority, rule.Action)
 		}
@@ -120,7 +122,8 @@ func (rule Rule) narrow() bool {
 		rule.MarkMask != 0 || rule.Not || rule.Suppress != nil || len(rule.Other) > 0
 }
 
-// matches reports whether a packet of this machine meets the rule (fib_rule_match, fib4_rule_match).
+// matches reports whether a packet of this machine meets the rule (fib_rule_match,
+// fib4_rule_match).
 func (rule Rule) matches(f Flow) (bool, error) {
 	match := (rule.Input == "" || rule.Input == "lo") && // which packets of this machine come from
 		(rule.Output == "" || rule.Output == f.Output) &&
@@ -167,7 +170,7 @@ func (r Routing) search(f Flow, shortest int, tables ...uint32) ([]Route, error)
 		route := fits[i]
 		hops := fits[i : i+1]
 		for i++; i < len(fits) && fits[i].sameAs(route); i++ {
-			hops = append(hops[:len(hops):len(hops)], fits[i])
+			hops = append(slices.Clip(hops), fits[i])
 		}
 		switch route.Type {
 		case "throw":
@@ -196,8 +199,8 @@ func (r Routing) search(f Flow, shortest int, tables ...uint32) ([]Route, error)
 	return nil, errThrow
 }
 
-// sameAs reports whether the routes are next hops of one route: of the same metric, and with weights
-// on IPv4.
+// sameAs reports whether the routes are next hops of one route: of the same metric, and with
+// weights on IPv4.
 func (route Route) sameAs(o Route) bool {
 	return route.To == o.To && route.Table == o.Table && route.Metric == o.Metric && route.Type == o.Type &&
 		route.From == o.From && (route.To.Addr().Is6() || route.Weight > 0 && o.Weight > 0)

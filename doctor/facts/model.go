@@ -237,8 +237,8 @@ type Resolver struct {
 	Addresses []netip.Addr `json:"addresses,omitempty"`
 }
 
-// FilterRule is a rule of nf_tables, or what happens at the end of a chain. Rules are in the order of
-// the kernel, those of a base chain by hook and priority.
+// FilterRule is a rule of nf_tables, or what happens at the end of a chain. Rules are in the order
+// of the kernel, those of a base chain by hook and priority.
 type FilterRule struct {
 	Family   string `json:"family"` // inet, ip, ip6, netdev, …
 	Table    string `json:"table"`

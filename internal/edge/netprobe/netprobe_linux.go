@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The time that an echo reply may take: first the longest, then ten times what a reply took, but not
-// less than the shortest. Each size is sent twice.
+// The time that an echo reply may take: first the longest, then ten times what a reply took, but
+// not less than the shortest. Each size is sent twice.
 const longest, shortest = 400 * time.Millisecond, 100 * time.Millisecond
 
 // PathMTU returns the size of the largest IPv4 packet, up to limit, that arrives at the peer in one
@@ -196,7 +196,8 @@ func owners(ctx context.Context, netdev string, target netip.Addr, wait time.Dur
 			return found, err
 		}
 		mac, ok := arpOwner(b[:n], address)
-		if ok && !slices.ContainsFunc(found, func(m net.HardwareAddr) bool { return m.String() == net.HardwareAddr(mac).String() }) {
+		if ok && !slices.ContainsFunc(found,
+			func(m net.HardwareAddr) bool { return m.String() == net.HardwareAddr(mac).String() }) {
 			found = append(found, mac)
 		}
 	}

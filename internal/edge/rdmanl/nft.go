@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/mdlayher/netlink"
 )
@@ -14,8 +15,9 @@ type FilterChain struct {
 	Table  string `json:"table"`
 	Name   string `json:"name"`
 	Type   string `json:"type,omitempty"` // filter, nat, route; "" unless it is a base chain
-	// Hook, Priority and Policy are those of a base chain; Hook is nil for others.
-	Hook     *uint32 `json:"hook,omitempty"` // NF_INET_PRE_ROUTING 0, LOCAL_IN 1, FORWARD 2, LOCAL_OUT 3, POST_ROUTING 4
+	// Hook, Priority and Policy are those of a base chain; Hook is nil for others. They are numbered
+	// prerouting 0, input 1, forward 2, output 3, postrouting 4.
+	Hook     *uint32 `json:"hook,omitempty"`
 	Priority int32   `json:"priority,omitempty"`
 	Policy   *uint32 `json:"policy,omitempty"` // NF_DROP 0, NF_ACCEPT 1
 }
@@ -34,7 +36,7 @@ type FilterRule struct {
 
 // FilterCondition compares a property of a packet.
 type FilterCondition struct {
-	// Key is the property: iifname, oifname, nfproto, l4proto, protocol, saddr, daddr, sport, dport,
+	// Key is a property: iifname, oifname, nfproto, l4proto, protocol, saddr, daddr, sport, dport,
 	// ct state, or another name in parentheses, which the decoder doesn't know.
 	Key  string `json:"key"`
 	Op   string `json:"op"`            // ==, !=, <, <=, >, >=, in, not in (a range or a set)
@@ -177,7 +179,7 @@ func decodeFilterElements(s *FilterSet, b []byte) error {
 		}
 		if s.Interval {
 			end := flags != nil && *flags&NFT_SET_ELEM_INTERVAL_END != 0
-			key = append(key[:len(key):len(key)], map[bool]byte{true: 0, false: 1}[end])
+			key = append(slices.Clip(key), map[bool]byte{true: 0, false: 1}[end])
 		}
 		s.Elements = append(s.Elements, key)
 		return err

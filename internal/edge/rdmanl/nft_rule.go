@@ -45,7 +45,8 @@ func (d *filterDecoder) expression(b []byte) error {
 	switch name {
 	case "meta":
 		return d.load(data, NFTA_META_DREG, NFTA_META_KEY, name, map[uint32]string{
-			NFT_META_IIFNAME: "iifname", NFT_META_OIFNAME: "oifname", NFT_META_NFPROTO: "nfproto", NFT_META_L4PROTO: "l4proto",
+			NFT_META_IIFNAME: "iifname", NFT_META_OIFNAME: "oifname", NFT_META_NFPROTO: "nfproto",
+			NFT_META_L4PROTO: "l4proto",
 		})
 	case "ct":
 		return d.load(data, NFTA_CT_DREG, NFTA_CT_KEY, name, map[uint32]string{NFT_CT_STATE: "ct state"})
@@ -172,7 +173,8 @@ func (d *filterDecoder) compare(data []byte) error {
 	var sreg, op *uint32
 	var value []byte
 	err := fields{
-		NFTA_CMP_SREG: be32(&sreg), NFTA_CMP_OP: be32(&op), NFTA_CMP_DATA: fields{NFTA_DATA_VALUE: bytesOf(&value)}.decode,
+		NFTA_CMP_SREG: be32(&sreg), NFTA_CMP_OP: be32(&op),
+		NFTA_CMP_DATA: fields{NFTA_DATA_VALUE: bytesOf(&value)}.decode,
 	}.decode(data)
 	ops := []string{"==", "!=", "<", "<=", ">", ">="}
 	if op == nil || int(*op) >= len(ops) {
@@ -250,7 +252,8 @@ func (d *filterDecoder) match(data []byte) error {
 	const flagsAt, stateOnly = 146, 1
 	switch {
 	case name == "comment":
-	case name == "conntrack" && len(info) >= flagsAt+6 && binary.NativeEndian.Uint16(info[flagsAt:])&^0x2000 == stateOnly:
+	case name == "conntrack" && len(info) >= flagsAt+6 &&
+		binary.NativeEndian.Uint16(info[flagsAt:])&^0x2000 == stateOnly:
 		op := "!="
 		if binary.NativeEndian.Uint16(info[flagsAt+2:])&stateOnly != 0 {
 			op = "=="

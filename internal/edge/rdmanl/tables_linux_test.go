@@ -112,16 +112,16 @@ func ruleLine(r Rule) string {
 // ipRuleLine writes a rule from the JSON of ip.
 func ipRuleLine(family string, r map[string]any) string {
 	words := []string{family, fmt.Sprint(r["priority"])}
-	add := func(key, format string, args ...any) {
+	add := func(key, format string) {
 		if v, ok := r[key]; ok {
-			words = append(words, fmt.Sprintf(format, append([]any{v}, args...)...))
+			words = append(words, fmt.Sprintf(format, v))
 		}
 	}
 	prefix := func(key, word string) {
 		if r[key] == nil || r[key] == "all" {
 			return
 		}
-		a, bits := netip.MustParseAddr(r[key].(string)), 0
+		a, bits := netip.MustParseAddr(fmt.Sprint(r[key])), 0
 		bits = a.BitLen()
 		if n, ok := r[key+"len"].(float64); ok {
 			bits = int(n)
@@ -250,7 +250,8 @@ func ipRouteLine(f family, kind string, r map[string]any,
 	}
 	mtu := any(0)
 	if list, ok := r["metrics"].([]any); ok {
-		mtu = list[0].(map[string]any)["mtu"]
+		metrics, _ := list[0].(map[string]any)
+		mtu = metrics["mtu"]
 	}
 	tos := any(0)
 	if s := str("tos"); s != "" {
@@ -308,7 +309,8 @@ func TestKernelCarrier(t *testing.T) {
 	newNamespace(t, rails...)
 	for range 3 {
 		for _, state := range []string{"down", "up"} {
-			if out, err := exec.CommandContext(t.Context(), "ip", "link", "set", "peer0", state).CombinedOutput(); err != nil {
+			if out, err := exec.CommandContext(t.Context(), "ip", "link", "set", "peer0",
+				state).CombinedOutput(); err != nil {
 				t.Fatalf("ip link set peer0 %s: %v: %s", state, err, out)
 			}
 		}

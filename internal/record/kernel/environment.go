@@ -26,7 +26,10 @@ func environment(now func() time.Time, environ func() []string) facts.Collector 
 				vars := map[string]string{}
 				for _, entry := range environ() {
 					name, value, _ := strings.Cut(entry, "=")
-					if slices.ContainsFunc(environmentPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+					if slices.ContainsFunc(environmentPrefixes, func(p string) bool {
+						return strings.HasPrefix(name,
+							p)
+					}) {
 						vars[name] = value
 					}
 				}

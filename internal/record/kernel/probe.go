@@ -20,7 +20,8 @@ const arpWait = 500 * time.Millisecond
 // because it sends packets to other machines.
 func Probe(now func() time.Time, peers []netip.Addr) facts.Collector {
 	return facts.Collector{
-		Kind: facts.KindProbe, Source: "ICMP echo without fragmentation, ARP", Cost: "a few packets to each peer, 1 to 10 s",
+		Kind: facts.KindProbe, Source: "ICMP echo without fragmentation, ARP", Cost: "a few packets to each peer, 1 " +
+			"to 10 s",
 		Privilege: "CAP_NET_RAW for ARP", Live: true,
 		Collect: func(ctx context.Context, s *inventory.Snapshot, f *facts.Facts) {
 			f.Probe = facts.Read(now, func() ([]facts.Probe, error) { return probeAll(ctx, s, peers) })

@@ -27,9 +27,10 @@ func twoRails(t *testing.T) *inventory.Snapshot {
 		"link set peer0 netns %d", "link set peer1 netns %d", "link set rail0 up", "link set rail1 up",
 		"addr add 10.0.0.1/24 dev rail0", "addr add 10.0.0.2/24 dev rail1",
 	}, func() error {
-		return ipHere("link set lo up", "link add br0 address "+peerMAC+" type bridge",
+		return ipHere(t.Context(), "link set lo up", "link add br0 address "+peerMAC+" type bridge",
 			"link add twin0 address "+anotherMAC+" type veth peer name twin1",
-			"link set peer0 mtu 9000", "link set peer1 mtu 4200", "link set peer0 master br0", "link set peer1 master br0",
+			"link set peer0 mtu 9000", "link set peer1 mtu 4200", "link set peer0 master br0", "link set peer1 "+
+				"master br0",
 			"link set twin1 master br0", "link set peer0 up", "link set peer1 up", "link set twin1 up",
 			"link set br0 mtu 9000", "link set br0 up", "addr add 10.0.0.9/24 dev br0", "link set twin0 up")
 	})

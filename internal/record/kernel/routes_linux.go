@@ -66,7 +66,8 @@ func ruleOf(r rdmanl.Rule) facts.Rule {
 func routeOf(r rdmanl.Route, names map[int]string) facts.Route {
 	out := facts.Route{
 		To: r.Destination, Table: r.Table, Gateway: r.Gateway, Source: r.Source, Metric: deref(r.Metric),
-		MTU: deref(r.MTU), Type: r.Type, Scope: r.Scope, From: r.From, TOS: r.TOS, Weight: deref(r.Weight), Dead: r.Dead,
+		MTU: deref(r.MTU), Type: r.Type, Scope: r.Scope, From: r.From, TOS: r.TOS, Weight: deref(r.Weight),
+		Dead: r.Dead,
 	}
 	if r.LinkIndex != nil {
 		out.Netdev = names[*r.LinkIndex]
