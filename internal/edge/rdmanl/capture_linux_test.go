@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -80,6 +81,27 @@ func TestCaptureTables(t *testing.T) {
 		{"neighbours-ipv6", "ip -6 neigh", rtnlRequest("neighbour dump", "ipv6", RTM_GETNEIGH, header(ndmsgLen, 10))},
 		{"tables-ipv4", "ip -4 route show table all", rtnlRequest("route dump", "ipv4", RTM_GETROUTE,
 			header(rtmsgLen, 2))},
+	})
+}
+
+// TestCaptureFilter records rules of nft.
+func TestCaptureFilter(t *testing.T) {
+	version, err := os.ReadFile("/proc/version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newNamespace(t)
+	cmd := exec.CommandContext(t.Context(), "nft", "-f", "testdata/filter.nft")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("nft: %v: %s", err, out)
+	}
+	elements := appendAttr(nil, NFTA_SET_ELEM_LIST_TABLE, []byte("t\x00"))
+	elements = appendAttr(elements, NFTA_SET_ELEM_LIST_SET, []byte("ports\x00"))
+	record(t, version, "nft -f testdata/filter.nft", []recording{
+		{"filter-chains", "nft list ruleset", nftRequest("chain dump", NFT_MSG_GETCHAIN, 0, nil)},
+		{"filter-rules", "nft list ruleset", nftRequest("rule dump", NFT_MSG_GETRULE, 0, nil)},
+		{"filter-sets", "nft list ruleset", nftRequest("set dump", NFT_MSG_GETSET, 0, nil)},
+		{"filter-elements", "nft list ruleset", nftRequest("element dump", NFT_MSG_GETSETELEM, NFPROTO_INET, elements)},
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,6 +41,21 @@ func FuzzDecode(f *testing.F) {
 		for _, r := range fuzzOne(t, b, decodeRule) {
 			if r.From != (netip.Prefix{}) && !r.From.IsValid() || r.To != (netip.Prefix{}) && !r.To.IsValid() {
 				t.Errorf("decodeRule(%x) = %+v", b, r)
+			}
+		}
+		for _, r := range fuzzOne(t, b, decodeFilterRule) {
+			if r.Chain == "" || slices.ContainsFunc(r.Conditions, func(c FilterCondition) bool { return c.Key == "" }) {
+				t.Errorf("decodeFilterRule(%x) = %+v", b, r)
+			}
+		}
+		fuzzOne(t, b, decodeFilterChain)
+		for _, s := range fuzzOne(t, b, decodeFilterSet) {
+			if err := decodeFilterElements(&s, b); err == nil && s.Interval {
+				for _, e := range s.Elements {
+					if len(e) == 0 || e[len(e)-1] > 1 {
+						t.Errorf("decodeFilterElements(%x) = %x", b, s.Elements)
+					}
+				}
 			}
 		}
 		for _, n := range fuzzOne(t, b, decodeNeighbour) {
