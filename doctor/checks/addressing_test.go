@@ -166,6 +166,17 @@ func TestAddressingEdges(t *testing.T) {
 		{"last LID", "subnet-manager", "01_ib_8hca", port("mlx5_0", "lid", "0xbfff"), doctor.OutcomePass},
 		{"LID of multicast", "subnet-manager", "01_ib_8hca", port("mlx5_0", "lid", "0xc000"), doctor.OutcomeFail},
 		{"prefixes of their own", "subnet-manager", "58_two_ib_fabrics", nil, doctor.OutcomePass},
+		{"almost the whole path", "path-mtu", "49_bond", probe(8999), doctor.OutcomeWarn},
+		{
+			"own address elsewhere", "duplicate-address", "49_bond",
+			probed(facts.Probe{Netdev: "ens1np0", Own: true, Asked: true, Owners: []string{"02:00:00:00:00:09"}}),
+			doctor.OutcomeFail,
+		},
+		{
+			"output dropped", "packet-filter", "51_rxe_siw", recorded(facts.Facts{Filter: known([]facts.FilterRule{
+				{Family: "inet", Chain: "out", Hook: "postrouting", Policy: true, Verdict: "drop"},
+			})}), doctor.OutcomeFail,
+		},
 		{"path for 4096", "path-mtu", "49_bond", probe(4192), doctor.OutcomeWarn},
 		{"path below 4096", "path-mtu", "49_bond", probe(4191), doctor.OutcomeFail},
 		{
