@@ -23,7 +23,7 @@ func duplicateAddress() doctor.Check {
 			connections break at random, and RoCE packets reach a card that has no such queue pair.
 			Two machines may have the same address, or one machine answers on a second rail
 			(arp_ignore=0 where several rails are in one subnet).`),
-		Remedy: "Find the machines by their MAC addresses in the switch's table and give one another address; if both " +
+		Remedy: "Find the machines by their MAC addresses in the switch's table, and change one address; if both " +
 			"belong to one machine, set arp_ignore=1 and arp_announce=2 there.",
 		Sources: []string{"RFC 5227 (address conflict detection by ARP)", "net/ipv4/arp.c (arp_process)"},
 		Run:     runDuplicateAddress,

@@ -8,8 +8,8 @@ import (
 	"github.com/rdmakit/rdmakit/doctor/facts"
 )
 
-// TestLookupRules shows rules whose effect random tables seldom show; internal/record/kernel compares
-// Lookup with the kernel.
+// TestLookupRules shows rules whose effect random tables seldom show; internal/record/kernel
+// compares Lookup with the kernel.
 func TestLookupRules(t *testing.T) {
 	route := func(to, netdev string, table uint32) facts.Route {
 		return facts.Route{To: netip.MustParsePrefix(to), Netdev: netdev, Table: table, Type: "unicast"}

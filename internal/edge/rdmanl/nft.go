@@ -15,7 +15,7 @@ type FilterChain struct {
 	Table  string `json:"table"`
 	Name   string `json:"name"`
 	Type   string `json:"type,omitempty"` // filter, nat, route; "" unless it is a base chain
-	// Hook, Priority and Policy are those of a base chain; Hook is nil for others. They are numbered
+	// Hook, Priority and Policy are those of a base chain; Hook is nil for others. The numbers:
 	// prerouting 0, input 1, forward 2, output 3, postrouting 4.
 	Hook     *uint32 `json:"hook,omitempty"`
 	Priority int32   `json:"priority,omitempty"`
