@@ -23,7 +23,8 @@ type reportCase struct {
 // plainRouting is that of a new kernel with connected routes only.
 func plainRouting(routes ...facts.Route) facts.Routing {
 	return facts.Routing{Rules: ownRules(), Routes: append([]facts.Route{
-		routeTo("10.100.0.0/16", "ens1np0", "", facts.TableMain), routeTo("0.0.0.0/0", "bond0", "10.0.0.1", facts.TableMain),
+		routeTo("10.100.0.0/16", "ens1np0", "", facts.TableMain),
+		routeTo("0.0.0.0/0", "bond0", "10.0.0.1", facts.TableMain),
 	}, routes...)}
 }
 
@@ -36,7 +37,8 @@ func reportCases() []reportCase {
 	return []reportCase{
 		{
 			"NVIDIA/nccl 2013, ROCm/rccl 1303: rails in other subnets, no route across", "49_bond",
-			recorded(facts.Facts{Routes: known(rails)}), "rail-route", "mlx5_0:1", doctor.OutcomeInfo, "NCCL_CROSS_NIC=0",
+			recorded(facts.Facts{Routes: known(rails)}), "rail-route", "mlx5_0:1", doctor.OutcomeInfo,
+			"NCCL_CROSS_NIC=0",
 		},
 		{
 			"one rail of two lacks its rule", "49_bond", recorded(facts.Facts{Routes: known(half)}),
@@ -148,13 +150,17 @@ func TestAddressingEdges(t *testing.T) {
 		{"settings unknown", "rail-subnet", "49_bond", oneSubnet(), doctor.OutcomeInfo},
 		{"arp_announce 1", "rail-subnet", "49_bond", arp("1", "1"), doctor.OutcomeWarn},
 		{"arp_announce 2", "rail-subnet", "49_bond", arp("1", "2"), doctor.OutcomePass},
-		{"arp_filter", "rail-subnet", "49_bond", all(arp("0", "2"), conf("arp_filter", "1", "0", "0")), doctor.OutcomePass},
+		{
+			"arp_filter", "rail-subnet", "49_bond",
+			all(arp("0", "2"), conf("arp_filter", "1", "0", "0")), doctor.OutcomePass,
+		},
 		{"strict, subnets of their own", "rp-filter", "49_bond", conf("rp_filter", "1", "0", "0"), doctor.OutcomeInfo},
 		{"loose wins", "rp-filter", "49_bond", all(oneSubnet(), conf("rp_filter", "2", "1", "1")), doctor.OutcomePass},
 		{"off", "rp-filter", "49_bond", all(oneSubnet(), conf("rp_filter", "0", "0", "0")), doctor.OutcomePass},
 		{
 			"strict with policy routing", "rp-filter", "49_bond",
-			all(conf("rp_filter", "1", "1", "1"), recorded(facts.Facts{Routes: known(policyRouting())})), doctor.OutcomePass,
+			all(conf("rp_filter", "1", "1", "1"), recorded(facts.Facts{Routes: known(policyRouting())})),
+			doctor.OutcomePass,
 		},
 		{"819 neighbours", "neighbour-table", "49_bond", neighbours(819), doctor.OutcomePass},
 		{"820 neighbours", "neighbour-table", "49_bond", neighbours(820), doctor.OutcomeWarn},
@@ -190,7 +196,10 @@ func TestAddressingEdges(t *testing.T) {
 		},
 		{
 			"filter drops the rest", "packet-filter", "51_rxe_siw",
-			filter(facts.FilterCondition{Key: "l4proto", Op: "in", Ranges: []facts.FilterRange{{Low: "06", High: "06"}}}),
+			filter(facts.FilterCondition{
+				Key: "l4proto",
+				Op:  "in", Ranges: []facts.FilterRange{{Low: "06", High: "06"}},
+			}),
 			doctor.OutcomeFail,
 		},
 		{

@@ -40,7 +40,8 @@ func TestLookupRules(t *testing.T) {
 			From: netip.MustParseAddr("10.1.0.1"), To: netip.MustParseAddr(c.to),
 		})
 		switch {
-		case c.want == "" && !errors.Is(err, facts.ErrNoRoute), c.want != "" && (err != nil || hops[0].Netdev != c.want):
+		case c.want == "" && !errors.Is(err, facts.ErrNoRoute),
+			c.want != "" && (err != nil || hops[0].Netdev != c.want):
 			t.Errorf("%s: Lookup(%s) = %v, %v, want %q", c.name, c.to, hops, err, c.want)
 		}
 	}

@@ -14,7 +14,8 @@ func TestEnvironmentTakesOnlySettings(t *testing.T) {
 	var f facts.Facts
 	environment(time.Now, func() []string {
 		return []string{
-			"NCCL_IB_HCA==mlx5_0:1", "UCX_TLS=", "GLOO_SOCKET_IFNAME=eth0", "HF_TOKEN=secret", "AWS_NCCL_KEY=secret", "NCCL",
+			"NCCL_IB_HCA==mlx5_0:1", "UCX_TLS=", "GLOO_SOCKET_IFNAME=eth0", "HF_TOKEN=secret",
+			"AWS_NCCL_KEY=secret", "NCCL",
 			"MC_GID_INDEX=3",
 		}
 	}).Collect(t.Context(), nil, &f)
