@@ -25,6 +25,8 @@ test   libibverbs-dev  /usr/include/infiniband/verbs.h
 test   librdmacm-dev   /usr/include/rdma/rdma_cma.h
 test   libumad2sim0    /usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so
 test   linux-libc-dev  /usr/include/rdma/rdma_netlink.h
+test   iptables        iptables-nft
+test   nftables        nft
 test   opensm          opensm
 test   pciutils        lspci
 test   systemd         systemctl

@@ -18,6 +18,7 @@ func gidRoutable() doctor.Check {
 		Title:    "RoCE port without a routable IPv4 GID",
 		Severity: doctor.OutcomeFail,
 		Group:    doctor.GroupAddressing,
+		Numbers:  []int{61},
 		Needs:    doctor.NeedDevices,
 		Reads: []string{
 			portFiles("gids"),

@@ -4,5 +4,18 @@ import "github.com/rdmakit/rdmakit/doctor"
 
 // addressingChecks are those of addresses and routes.
 func addressingChecks() []doctor.Check {
-	return []doctor.Check{}
+	return []doctor.Check{
+		gidIndex(),
+		rpFilter(),
+		railRoute(),
+		pathMTU(),
+		duplicateAddress(),
+		neighbourTable(),
+		packetFilter(),
+		hostName(),
+		socketInterface(),
+		pkey(),
+		subnetManager(),
+		rdmaBond(),
+	}
 }

@@ -52,7 +52,6 @@ var metaTable = []metaRow{
 		nodeCase{"01_ib_8hca", port("mlx5_5", "link_layer", "Ethernet")},
 		"mlx5_5:1",
 	},
-	{"rail-subnet", nodeCase{"49_bond", nil}, nodeCase{"49_bond", live("10.101.0.10/", "10.100.0.11/")}, "node"},
 	{"receive-ring", nodeCase{"51_rxe_siw", ring(2048)}, nodeCase{"51_rxe_siw", ring(1024)}, "rxe0:1"},
 	{
 		"link-downed",

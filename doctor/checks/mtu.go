@@ -17,6 +17,7 @@ func mtu() doctor.Check {
 		Title:    "RoCE port with an active MTU below 4096",
 		Severity: doctor.OutcomeWarn,
 		Group:    doctor.GroupAddressing,
+		Numbers:  []int{63, 64},
 		Needs:    doctor.NeedDevices,
 		Reads:    []string{netFiles("mtu")},
 		Explanation: prose.Join(`
@@ -28,8 +29,11 @@ func mtu() doctor.Check {
 		Remedy: "Set the MTU of the network device to 4200 or 9000 (4096 needs at least 4192), the same on every " +
 			"node and rail. First configure the switch ports to accept frames of that size, or large packets are " +
 			"dropped silently.",
-		Sources: []string{"include/rdma/ib_addr.h (iboe_get_mtu)"},
-		Run:     runMTU,
+		Sources: []string{
+			"include/rdma/ib_addr.h (iboe_get_mtu)",
+			"reports: NVIDIA/nccl issues 1524 (unequal) and 1957 (a library that takes 4096 for granted)",
+		},
+		Run: runMTU,
 	}
 }
 

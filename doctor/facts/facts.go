@@ -31,6 +31,8 @@ const (
 	KindPCI       Kind = "pci"        // configuration space of PCI functions
 	KindDaemons   Kind = "daemons"    // limits of the daemons that start jobs
 	KindShm       Kind = "shm"        // size of /dev/shm
+
+	KindEnvironment Kind = "environment" // variables of collective libraries
 )
 
 // What describes the data of a kind: "routes, rules and neighbours (rtnetlink)".
@@ -51,6 +53,8 @@ func (k Kind) What() string {
 		KindPCI:       "configuration space of cards, GPUs and the bridges above them",
 		KindDaemons:   "limits of the daemons that start jobs",
 		KindShm:       "the size of /dev/shm (statfs)",
+
+		KindEnvironment: "the environment's settings of collective libraries",
 	}[k]
 	if what == "" {
 		return string(k)
@@ -77,6 +81,8 @@ type Facts struct {
 	PCI       *Datum[[]PCIFunction]   `json:"pci,omitempty"`
 	Daemons   *Datum[[]Daemon]        `json:"daemons,omitempty"`
 	Shm       *Datum[FileSystem]      `json:"shm,omitempty"`
+
+	Environment *Datum[map[string]string] `json:"environment,omitempty"`
 }
 
 // New returns facts that know the files below a node's root only. root may be nil.
@@ -104,7 +110,7 @@ func (f *Facts) data() map[Kind]datum {
 		KindLinks: f.Links, KindRoutes: f.Routes, KindEthtool: f.Ethtool, KindModules: f.Modules, KindDCB: f.DCB,
 		KindDevlink: f.Devlink, KindKernelLog: f.KernelLog, KindRates: f.Rates, KindProbe: f.Probe,
 		KindResolver: f.Resolver, KindFilter: f.Filter, KindClock: f.Clock, KindPCI: f.PCI, KindDaemons: f.Daemons,
-		KindShm: f.Shm,
+		KindShm: f.Shm, KindEnvironment: f.Environment,
 	}
 }
 
@@ -112,7 +118,7 @@ func (f *Facts) data() map[Kind]datum {
 func Kinds() []Kind {
 	return []Kind{
 		KindLinks, KindRoutes, KindEthtool, KindModules, KindDCB, KindDevlink, KindKernelLog, KindRates, KindProbe,
-		KindResolver, KindFilter, KindClock, KindPCI, KindDaemons, KindShm,
+		KindResolver, KindFilter, KindClock, KindPCI, KindDaemons, KindShm, KindEnvironment,
 	}
 }
 

@@ -40,6 +40,14 @@ type Rule struct {
 	Mark     uint32       `json:"mark,omitempty"`
 	IPv6     bool         `json:"ipv6,omitempty"`
 	Action   string       `json:"action"` // lookup, unreachable, prohibit, blackhole, goto, nop
+	MarkMask uint32       `json:"markMask,omitempty"`
+	Not      bool         `json:"not,omitempty"`  // for the packets that don't match
+	Goto     uint32       `json:"goto,omitempty"` // priority of the next rule, of goto
+	// Suppress rejects routes whose prefix is not longer (suppress_prefixlength); nil for none.
+	Suppress *uint32 `json:"suppress,omitempty"`
+	// Other names conditions that depend on more than addresses: ipproto, sport, dport, uidrange,
+	// tos, l3mdev.
+	Other []string `json:"other,omitempty"`
 }
 
 // Route is an entry of a routing table.
@@ -53,6 +61,10 @@ type Route struct {
 	MTU     uint32       `json:"mtu,omitempty"` // RTAX_MTU, 0 for that of the device
 	Type    string       `json:"type"`          // unicast, local, blackhole, unreachable, …
 	Scope   string       `json:"scope,omitempty"`
+	From    netip.Prefix `json:"from,omitzero"` // IPv6: only for packets from there
+	TOS     uint8        `json:"tos,omitempty"`
+	Weight  int          `json:"weight,omitempty"` // of one of several next hops
+	Dead    bool         `json:"dead,omitempty"`   // its device is down: the kernel skips it
 }
 
 // Neighbour is an entry of the neighbour table (ip neigh).
@@ -202,20 +214,23 @@ type KernelMessage struct {
 	Text  string        `json:"text"`
 }
 
-// Probe is what happened with a peer.
+// Probe is what a network device saw of an address: of a peer, or of the node's own, for which
+// nobody else may answer.
 type Probe struct {
 	Peer   netip.Addr `json:"peer"`
 	Netdev string     `json:"netdev"`
 	Source netip.Addr `json:"source,omitzero"`
+	Own    bool       `json:"own,omitempty"` // Peer is the device's own address: only ARP was asked
 	// PathMTU is the largest IP packet that arrived unfragmented, 0 if none did; Tried is the
-	// largest that was sent.
-	PathMTU int `json:"pathMTU"`
-	Tried   int `json:"tried"`
-	// RoCE is the result of a packet to UDP port 4791: answered, refused, silent, or an error.
-	RoCE string `json:"roce,omitempty"`
-	// Owners are the MAC addresses that answered ARP for the peer.
-	Owners []string `json:"owners,omitempty"`
-	Error  string   `json:"error,omitempty"`
+	// largest that was sent, 0 if none was.
+	PathMTU int `json:"pathMTU,omitempty"`
+	Tried   int `json:"tried,omitempty"`
+	// Owners are the MAC addresses that answered ARP for Peer; Asked reports whether it was asked,
+	// which it isn't for a peer behind a router, and ARPError says why it could not be.
+	Owners   []string `json:"owners,omitempty"`
+	Asked    bool     `json:"asked,omitempty"`
+	ARPError string   `json:"arpError,omitempty"`
+	Error    string   `json:"error,omitempty"`
 }
 
 // Resolver is how the host's own name resolves.
@@ -224,14 +239,35 @@ type Resolver struct {
 	Addresses []netip.Addr `json:"addresses,omitempty"`
 }
 
-// FilterRule is a rule of nf_tables that can drop a packet.
+// FilterRule is a rule of nf_tables, or what happens at the end of a chain. Rules are in the order
+// of the kernel, those of a base chain by hook and priority.
 type FilterRule struct {
-	Table, Chain string
-	Hook         string   `json:"hook,omitempty"` // input, output, forward
-	Verdict      string   `json:"verdict"`        // drop, reject
-	Protocol     string   `json:"protocol,omitempty"`
-	Ports        []uint16 `json:"ports,omitempty"` // destination ports, none for all
-	Text         string   `json:"text"`            // as nft list ruleset would say it
+	Family   string `json:"family"` // inet, ip, ip6, netdev, …
+	Table    string `json:"table"`
+	Chain    string `json:"chain"`
+	Hook     string `json:"hook,omitempty"` // prerouting, input, output, …; "" unless of a base chain
+	Priority int32  `json:"priority,omitempty"`
+	// Policy marks what happens to packets for which no rule of the chain decides.
+	Policy     bool              `json:"policy,omitempty"`
+	Conditions []FilterCondition `json:"conditions,omitempty"`
+	// Verdict is accept, drop, reject, jump, goto, return, "" for none, or unknown.
+	Verdict string `json:"verdict"`
+	Target  string `json:"target,omitempty"` // chain of jump and goto
+}
+
+// FilterCondition compares a property of a packet with ranges. Bytes are in hexadecimal, as in the
+// packet.
+type FilterCondition struct {
+	Key    string        `json:"key"` // iifname, saddr, dport, …; in parentheses if it can't be evaluated
+	Op     string        `json:"op"`  // in or not in
+	Mask   string        `json:"mask,omitempty"`
+	Ranges []FilterRange `json:"ranges,omitempty"`
+}
+
+// FilterRange is a range of values of equal length. A longer value is compared by its beginning.
+type FilterRange struct {
+	Low  string `json:"low"`
+	High string `json:"high"`
 }
 
 // ClockDiscipline is how well the clock follows its source.

@@ -268,13 +268,13 @@ func hostComparisons() []Comparison {
 				Why:    "a node that moves pages while others don't is the one that all wait for",
 				Remedy: "sysctl kernel.numa_balancing=0 on all nodes",
 			},
-			Numbers: []int{85}, Reads: []string{"/" + sysfs.ProcNUMABalancing},
+			Numbers: []int{85}, Reads: []string{"/" + sysfs.NUMABalancing},
 			values: func(n Node) []consensus.Value {
-				v, err := n.Facts.Files.Text(sysfs.ProcNUMABalancing)
+				v, err := n.Facts.Files.Text(sysfs.NUMABalancing)
 				if err != nil {
 					return nil
 				}
-				return []consensus.Value{{Value: v, Path: "/" + sysfs.ProcNUMABalancing}}
+				return []consensus.Value{{Value: v, Path: "/" + sysfs.NUMABalancing}}
 			},
 		},
 	}

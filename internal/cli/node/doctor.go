@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +41,7 @@ type doctorFlags struct {
 	budget                   time.Duration
 	list, strict, nagios     bool
 	interval                 time.Duration // between two readings of counters; 0: one reading
+	probe                    []string      // peers
 }
 
 const doctorLong = `Check a node for RDMA faults. The report is grouped by part of the node, the worst first, with
@@ -135,6 +138,9 @@ func (f *doctorFlags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.nagios, "nagios", false, "print one line with the exit codes of a monitoring plugin")
 	flags.DurationVar(&f.interval, "interval", 0,
 		"read counters twice, `DURATION` apart (1s to 1h), and judge their rates")
+	flags.StringArrayVar(&f.probe, "probe", nil,
+		"send a few packets to the `PEER`, an address of another node, to find its path MTU and duplicate addresses; "+
+			"can be repeated")
 	flags.BoolVar(&f.list, "list", false, "list the checks without running them")
 	flags.StringVar(&f.explain, "explain", "", "explain the check `ID` without running it")
 	cmd.MarkFlagsMutuallyExclusive("list", "explain", "nagios", "since")
@@ -179,6 +185,10 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	if cmd.Flags().Changed("interval") && (f.interval < time.Second || f.interval > time.Hour) {
 		return cli.UsageError(cmd, fmt.Errorf("--interval %v is not between 1s and 1h", f.interval))
 	}
+	peers, err := probePeers(f.probe)
+	if err != nil {
+		return cli.UsageError(cmd, err)
+	}
 	var before *doctor.Report
 	if f.since != "" {
 		if before, err = readReport(f.since); err != nil {
@@ -203,7 +213,9 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	in := doctor.Input{Snapshot: &snap, Facts: n.Facts()}
 	switch {
 	case n.Local:
-		in.Facts.Gather(cmd.Context(), &snap, f.collectors(app, n.Root), opts.Kinds(all)...)
+		in.Facts.Gather(cmd.Context(), &snap, f.collectors(app, n.Root, peers), opts.Kinds(all)...)
+	case len(peers) > 0:
+		return cli.UsageError(cmd, errors.New("--probe needs this machine, not a recording"))
 	case f.interval > 0:
 		app.Out.Note("note: --interval needs the running node; a recording has one reading")
 	}
@@ -243,15 +255,32 @@ func noteDoctor(app *cli.App, snap *inventory.Snapshot, report doctor.Report) {
 	}
 }
 
-// collectors returns the collectors of a run, with that of rates if the user asks for an interval.
-func (f doctorFlags) collectors(app *cli.App, root fs.FS) []facts.Collector {
+// collectors returns the collectors of a run, with those of rates and of peers if the user asks for
+// them.
+func (f doctorFlags) collectors(app *cli.App, root fs.FS, peers []netip.Addr) []facts.Collector {
 	list := kernel.Collectors(app.Now)
 	if f.interval > 0 {
 		list = append(list, kernel.Rates(kernel.RatesSource{
 			Root: root, Interval: f.interval, Now: app.Now, Ethtool: kernel.EthtoolOf(list),
 		}))
 	}
+	if len(peers) > 0 {
+		list = append(list, kernel.Probe(app.Now, peers))
+	}
 	return list
+}
+
+// probePeers parses the addresses of --probe.
+func probePeers(texts []string) ([]netip.Addr, error) {
+	var peers []netip.Addr
+	for _, text := range texts {
+		a, err := netip.ParseAddr(text)
+		if err != nil || !a.Unmap().Is4() || a.Unmap().IsLoopback() {
+			return nil, fmt.Errorf("--probe %q: not an IPv4 address of another node", text)
+		}
+		peers = append(peers, a.Unmap())
+	}
+	return peers, nil
 }
 
 // coveredByCheck reports whether a check reports the obstacle; doctor prints notes about the other

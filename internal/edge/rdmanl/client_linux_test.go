@@ -253,7 +253,7 @@ func TestDefaultRoutesFilter(t *testing.T) {
 	for _, r := range defaultRoutes {
 		want = append(want, r.route())
 	}
-	check(t, "DefaultRoutes", got, want)
+	check(t, "DefaultRoutes", plain(got), want)
 }
 
 func TestDefaultRoutesNoTable(t *testing.T) {

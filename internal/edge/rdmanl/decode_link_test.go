@@ -24,7 +24,7 @@ func vfGUID(kind, n byte) *ib.GUID { return &ib.GUID{0xb8, 0x3f, 0xd2, 0x03, 0x0
 func TestDecodeLink(t *testing.T) {
 	const up, mc = 0x1 | 0x40 | 0x10000, 0x2 | 0x1000 // up running lower-up; broadcast multicast
 	eth0 := mac("52:54:00:99:00:01")
-	check(t, "links", decodeAll(t, "links", decodeLink), []Link{
+	want := []Link{
 		{
 			Index: 1, Name: "lo", Type: 772, Flags: up | 0x8, MTU: new(uint32(65536)), OperState: "unknown",
 			Address: mac("00:00:00:00:00:00"),
@@ -75,7 +75,22 @@ func TestDecodeLink(t *testing.T) {
 				},
 			},
 		},
-	})
+	}
+	// Of each link: the largest MTU, and how often the carrier came and went.
+	for i, n := range [][3]uint32{
+		{0, 0, 0},
+		{9000, 1, 1},
+		{65535, 0, 0},
+		{9000, 0, 0},
+		{0, 0, 0},
+		{65535, 1, 1},
+		{0, 0, 0},
+		{65535, 0, 1},
+		{65535, 0, 0},
+	} {
+		want[i].MaxMTU, want[i].CarrierUps, want[i].CarrierDowns = &n[0], &n[1], &n[2]
+	}
+	check(t, "links", decodeAll(t, "links", decodeLink), want)
 }
 
 // linkHead is the start of a link message, built like rtnl_fill_ifinfo: type 32

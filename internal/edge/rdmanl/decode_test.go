@@ -229,6 +229,14 @@ func (r routeRow) route() Route {
 	return out
 }
 
+// plain removes the values that TestDecodeRouteDetails checks.
+func plain(routes []Route) []Route {
+	for i := range routes {
+		routes[i].Scope, routes[i].TOS, routes[i].MTU, routes[i].Dead = "", 0, nil, false
+	}
+	return routes
+}
+
 // defaultRoutes are the routes of the two dumps that DefaultRoutes returns.
 var defaultRoutes = []routeRow{
 	{"unicast", "0.0.0.0/0", "", "192.0.2.254", "", 2, 100, 0},
@@ -265,7 +273,7 @@ func TestDecodeRoute(t *testing.T) {
 	} {
 		var got, want []Route
 		for _, hops := range decodeAll(t, name, decodeRoute) {
-			got = append(got, hops...)
+			got = append(got, plain(hops)...)
 		}
 		for _, r := range rows {
 			want = append(want, r.route())

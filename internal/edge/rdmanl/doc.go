@@ -1,5 +1,5 @@
-// Package rdmanl queries the running kernel, with netlink, for RDMA devices (nldev) and
-// for network devices, addresses and routes (rtnetlink). It only reads: no message of
+// Package rdmanl queries the running kernel, with netlink, for RDMA devices (nldev) and for network
+// devices, addresses, routes, policy rules and neighbours (rtnetlink). It only reads: no message of
 // this package changes anything, and with usual kernel settings none needs privileges.
 //
 //	var kernel rdmanl.Client

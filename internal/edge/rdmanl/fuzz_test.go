@@ -3,7 +3,9 @@ package rdmanl
 import (
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,6 +36,31 @@ func FuzzDecode(f *testing.F) {
 		for _, a := range fuzzOne(t, b, decodeAddress) {
 			if !a.Prefix.IsValid() || a.Prefix.Addr().Is4() != (a.Family == "ipv4") {
 				t.Errorf("decodeAddress(%x) = %+v", b, a)
+			}
+		}
+		for _, r := range fuzzOne(t, b, decodeRule) {
+			if r.From != (netip.Prefix{}) && !r.From.IsValid() || r.To != (netip.Prefix{}) && !r.To.IsValid() {
+				t.Errorf("decodeRule(%x) = %+v", b, r)
+			}
+		}
+		for _, r := range fuzzOne(t, b, decodeFilterRule) {
+			if r.Chain == "" || slices.ContainsFunc(r.Conditions, func(c FilterCondition) bool { return c.Key == "" }) {
+				t.Errorf("decodeFilterRule(%x) = %+v", b, r)
+			}
+		}
+		fuzzOne(t, b, decodeFilterChain)
+		for _, s := range fuzzOne(t, b, decodeFilterSet) {
+			if err := decodeFilterElements(&s, b); err == nil && s.Interval {
+				for _, e := range s.Elements {
+					if len(e) == 0 || e[len(e)-1] > 1 {
+						t.Errorf("decodeFilterElements(%x) = %x", b, s.Elements)
+					}
+				}
+			}
+		}
+		for _, n := range fuzzOne(t, b, decodeNeighbour) {
+			if !n.IP.IsValid() || n.IP.Is4() != (n.Family == "ipv4") || len(n.Address) > maxHardwareAddr {
+				t.Errorf("decodeNeighbour(%x) = %+v", b, n)
 			}
 		}
 		for _, hops := range fuzzOne(t, b, decodeRoute) {

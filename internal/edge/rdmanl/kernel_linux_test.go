@@ -310,7 +310,8 @@ func (r Route) via(gateway, dev string) (Route, error) {
 
 func TestKernelDefaultRoutes(t *testing.T) {
 	same(t, "default routes", func() ([]Route, error) {
-		return Client{}.DefaultRoutes(testContext(t))
+		routes, err := Client{}.DefaultRoutes(testContext(t))
+		return plain(routes), err
 	}, func() ([]Route, error) {
 		var want []Route
 		for flag, family := range []string{"-4", "-6"} {
@@ -359,7 +360,7 @@ func TestKernelRouteTo(t *testing.T) {
 		same(t, "route to "+s, func() (Route, error) {
 			r, err := Client{}.RouteTo(testContext(t), dst)
 			r.Table = RT_TABLE_MAIN // ip doesn't show the table
-			return r, err
+			return plain([]Route{r})[0], err
 		}, func() (Route, error) {
 			list, err := tool[[]ipRoute](t, "ip", "-j", "route", "get", s)
 			if err != nil {

@@ -53,12 +53,18 @@ type Link struct {
 	// LowerIndex is the lower device (of a VLAN, macvlan or IPoIB child), or the other
 	// end of a veth. If LowerNetnsID is set, it is an index in another network
 	// namespace.
-	LowerIndex   *int         `json:"lowerIndex,omitempty"`
-	LowerNetnsID *uint32      `json:"lowerNetnsID,omitempty"`
-	MasterIndex  *int         `json:"masterIndex,omitempty"` // bond, bridge or VRF that it is a member of
-	MTU          *uint32      `json:"mtu,omitempty"`         // bytes
-	OperState    string       `json:"operState,omitempty"`   // as in sysfs: up, down, lowerlayerdown, …
-	Address      HardwareAddr `json:"address,omitempty"`
+	LowerIndex   *int    `json:"lowerIndex,omitempty"`
+	LowerNetnsID *uint32 `json:"lowerNetnsID,omitempty"`
+	MasterIndex  *int    `json:"masterIndex,omitempty"` // bond, bridge or VRF that it is a member of
+	MTU          *uint32 `json:"mtu,omitempty"`         // bytes
+	MaxMTU       *uint32 `json:"maxMTU,omitempty"`      // largest MTU of the driver; 0 if it has no limit
+	OperState    string  `json:"operState,omitempty"`   // as in sysfs: up, down, lowerlayerdown, …
+	// CarrierUps and CarrierDowns count the changes of the carrier since the device exists; nil on
+	// kernels before 4.17.
+	CarrierUps   *uint32 `json:"carrierUps,omitempty"`
+	CarrierDowns *uint32 `json:"carrierDowns,omitempty"`
+
+	Address HardwareAddr `json:"address,omitempty"`
 	// NumVFs is the current number of virtual functions; nil without a parent device.
 	// VFs may have fewer: some drivers don't report all.
 	NumVFs *uint32 `json:"numVFs,omitempty"`
@@ -129,6 +135,10 @@ type Route struct {
 	LinkIndex *int    `json:"linkIndex,omitempty"`
 	Metric    *uint32 `json:"metric,omitempty"` // the lowest is used; nil means 0
 	Weight    *int    `json:"weight,omitempty"` // of a next hop, from 1; nil unless multipath
+	Scope     string  `json:"scope,omitempty"`  // IPv4: global, link, host, …
+	TOS       uint8   `json:"tos,omitempty"`    // IPv4: only for packets with this type of service
+	MTU       *uint32 `json:"mtu,omitempty"`    // of the path, if the route sets it
+	Dead      bool    `json:"dead,omitempty"`   // its device is down, so the kernel skips it
 	flags     uint32
 }
 

@@ -133,8 +133,9 @@ func decodeRoute(b []byte) ([]Route, error) {
 	}
 	r := Route{
 		Family: f.name, Table: uint32(b[4]), Type: nameOf(routeTypes, uint64(b[7])),
-		flags: binary.NativeEndian.Uint32(b[8:]),
+		TOS: b[3], Scope: nameOf(scopes, uint64(b[6])), flags: binary.NativeEndian.Uint32(b[8:]),
 	}
+	r.Dead = r.flags&RTNH_F_DEAD != 0
 	dst, src := f.zero, f.zero
 	var table *uint32
 	var multipath []byte
@@ -144,6 +145,7 @@ func decodeRoute(b []byte) ([]Route, error) {
 	attrs[RTA_PREFSRC] = addr(&r.Source, f)
 	attrs[RTA_PRIORITY] = number(&r.Metric)
 	attrs[RTA_TABLE] = number(&table) // the wider form of the header's table
+	attrs[RTA_METRICS] = fields{RTAX_MTU: number(&r.MTU)}.decode
 	attrs[RTA_MULTIPATH] = func(v []byte) error {
 		multipath = v
 		return nil
@@ -179,6 +181,7 @@ func decodeHops(r Route, f family, b []byte) ([]Route, error) {
 		}
 		hop, weight := r, int(b[3])+1 // rtnh_hops
 		hop.Weight = &weight
+		hop.Dead = b[2]&RTNH_F_DEAD != 0 // rtnh_flags
 		errs = append(errs, ifindex(&hop.LinkIndex)(b[4:8]), hop.hopFields(f).decode(b[rtnexthopLen:size]))
 		hops = append(hops, hop)
 		b = b[min(align4(size), len(b)):]

@@ -33,6 +33,10 @@ func decodeLink(b []byte) (Link, error) {
 		IFLA_LINKINFO:     l.decodeInfo,
 		IFLA_NUM_VF:       number(&l.NumVFs),
 		IFLA_VFINFO_LIST:  l.decodeVFs,
+
+		IFLA_CARRIER_UP_COUNT:   number(&l.CarrierUps),
+		IFLA_CARRIER_DOWN_COUNT: number(&l.CarrierDowns),
+		IFLA_MAX_MTU:            number(&l.MaxMTU),
 	}.decode(b[ifinfomsgLen:])
 	if l.Index <= 0 || l.Name == "" {
 		return Link{}, missing(err, "interface index or name")

@@ -61,12 +61,16 @@ const (
 	RTM_GETLINK  = 18 // network devices
 	RTM_GETADDR  = 22 // IP addresses
 	RTM_GETROUTE = 26 // routes
+	RTM_GETNEIGH = 30 // neighbours
+	RTM_GETRULE  = 34 // policy rules
 
 	RTEXT_FILTER_VF         = 1 // in IFLA_EXT_MASK: with virtual functions
 	RTEXT_FILTER_SKIP_STATS = 8 // in IFLA_EXT_MASK: without their counters
 
 	RT_TABLE_MAIN = 254   // the table that `ip route` shows
 	RTM_F_CLONED  = 0x200 // an entry of a cache, not of the table
+
+	RTNH_F_DEAD = 1 // in the flags of a route or next hop: its device is down
 )
 
 // Attributes of links (linux/if_link.h).
@@ -82,6 +86,10 @@ const (
 	IFLA_VFINFO_LIST  = 22 // nested
 	IFLA_EXT_MASK     = 29 // u32, of a request
 	IFLA_LINK_NETNSID = 37 // s32: the namespace of the index in IFLA_LINK
+
+	IFLA_CARRIER_UP_COUNT   = 47 // u32
+	IFLA_CARRIER_DOWN_COUNT = 48 // u32
+	IFLA_MAX_MTU            = 51 // u32
 
 	IFLA_INFO_KIND = 1 // in IFLA_LINKINFO
 	IFLA_INFO_DATA = 2 // in IFLA_LINKINFO, nested, by kind
@@ -121,7 +129,131 @@ const (
 	RTA_GATEWAY   = 5  // bytes
 	RTA_PRIORITY  = 6  // u32: the metric
 	RTA_PREFSRC   = 7  // bytes
+	RTA_METRICS   = 8  // nested
 	RTA_MULTIPATH = 9  // struct rtnexthop, several
 	RTA_TABLE     = 15 // u32
 	RTA_VIA       = 18 // struct rtvia: a gateway of the other family
+
+	RTAX_MTU = 2 // u32, in RTA_METRICS
+)
+
+// Attributes of rules (linux/fib_rules.h), and their actions.
+const (
+	FRA_DST                = 1  // bytes
+	FRA_SRC                = 2  // bytes
+	FRA_IIFNAME            = 3  // string
+	FRA_GOTO               = 4  // u32: a priority
+	FRA_PRIORITY           = 6  // u32
+	FRA_FWMARK             = 10 // u32
+	FRA_TUN_ID             = 12 // be64
+	FRA_SUPPRESS_IFGROUP   = 13 // u32
+	FRA_SUPPRESS_PREFIXLEN = 14 // u32
+	FRA_TABLE              = 15 // u32
+	FRA_FWMASK             = 16 // u32
+	FRA_OIFNAME            = 17 // string
+	FRA_L3MDEV             = 19 // u8
+	FRA_UID_RANGE          = 20 // struct fib_rule_uid_range
+	FRA_IP_PROTO           = 22 // u8
+	FRA_SPORT_RANGE        = 23 // struct fib_rule_port_range
+	FRA_DPORT_RANGE        = 24 // struct fib_rule_port_range
+
+	FIB_RULE_INVERT = 2 // in the flags: the rule is for packets that it doesn't match
+)
+
+// Attributes of neighbours (linux/neighbour.h).
+const (
+	NDA_DST    = 1 // bytes
+	NDA_LLADDR = 2 // bytes
+)
+
+// Netfilter: the subsystem and messages of nf_tables (linux/netfilter/nfnetlink.h,
+// linux/netfilter/nf_tables.h).
+const (
+	NETLINK_NETFILTER = 12
+
+	NFNL_SUBSYS_NFTABLES = 10
+	NFT_MSG_GETCHAIN     = 4
+	NFT_MSG_GETRULE      = 7
+	NFT_MSG_GETSET       = 10
+	NFT_MSG_GETSETELEM   = 13
+
+	NFPROTO_INET   = 1
+	NFPROTO_IPV4   = 2
+	NFPROTO_NETDEV = 5
+	NFPROTO_IPV6   = 10
+)
+
+// Attributes of chains, rules, expressions and sets of nf_tables; their numbers are big-endian.
+const (
+	NFTA_CHAIN_TABLE            = 1
+	NFTA_CHAIN_NAME             = 3
+	NFTA_CHAIN_HOOK             = 4
+	NFTA_CHAIN_POLICY           = 5
+	NFTA_CHAIN_TYPE             = 7
+	NFTA_HOOK_HOOKNUM           = 1
+	NFTA_HOOK_PRIORITY          = 2
+	NFTA_HOOK_DEV               = 3
+	NFTA_RULE_TABLE             = 1
+	NFTA_RULE_CHAIN             = 2
+	NFTA_RULE_EXPRESSIONS       = 4
+	NFTA_LIST_ELEM              = 1
+	NFTA_EXPR_NAME              = 1
+	NFTA_EXPR_DATA              = 2
+	NFTA_DATA_VALUE             = 1
+	NFTA_DATA_VERDICT           = 2
+	NFTA_VERDICT_CODE           = 1
+	NFTA_VERDICT_CHAIN          = 2
+	NFTA_IMMEDIATE_DREG         = 1
+	NFTA_IMMEDIATE_DATA         = 2
+	NFTA_META_DREG              = 1
+	NFTA_META_KEY               = 2
+	NFTA_PAYLOAD_DREG           = 1
+	NFTA_PAYLOAD_BASE           = 2
+	NFTA_PAYLOAD_OFFSET         = 3
+	NFTA_PAYLOAD_LEN            = 4
+	NFTA_CMP_SREG               = 1
+	NFTA_CMP_OP                 = 2
+	NFTA_CMP_DATA               = 3
+	NFTA_BITWISE_SREG           = 1
+	NFTA_BITWISE_DREG           = 2
+	NFTA_BITWISE_MASK           = 4
+	NFTA_BITWISE_XOR            = 5
+	NFTA_RANGE_SREG             = 1
+	NFTA_RANGE_OP               = 2
+	NFTA_RANGE_FROM_DATA        = 3
+	NFTA_RANGE_TO_DATA          = 4
+	NFTA_LOOKUP_SET             = 1
+	NFTA_LOOKUP_SREG            = 2
+	NFTA_LOOKUP_DREG            = 3
+	NFTA_LOOKUP_FLAGS           = 5
+	NFT_LOOKUP_F_INV            = 1
+	NFTA_CT_DREG                = 1
+	NFTA_CT_KEY                 = 2
+	NFTA_MATCH_NAME             = 1
+	NFTA_MATCH_INFO             = 3
+	NFTA_TARGET_NAME            = 1
+	NFTA_SET_TABLE              = 1
+	NFTA_SET_NAME               = 2
+	NFTA_SET_FLAGS              = 3
+	NFTA_SET_KEY_LEN            = 5
+	NFT_SET_INTERVAL            = 4
+	NFT_SET_MAP                 = 8
+	NFT_SET_CONCAT              = 0x80
+	NFTA_SET_ELEM_KEY           = 1
+	NFTA_SET_ELEM_FLAGS         = 3
+	NFTA_SET_ELEM_KEY_END       = 10
+	NFT_SET_ELEM_INTERVAL_END   = 1
+	NFTA_SET_ELEM_LIST_TABLE    = 1
+	NFTA_SET_ELEM_LIST_SET      = 2
+	NFTA_SET_ELEM_LIST_ELEMENTS = 3
+
+	NFT_META_IIFNAME = 6
+	NFT_META_OIFNAME = 7
+	NFT_META_NFPROTO = 15
+	NFT_META_L4PROTO = 16
+
+	NFT_PAYLOAD_NETWORK_HEADER   = 1
+	NFT_PAYLOAD_TRANSPORT_HEADER = 2
+
+	NFT_CT_STATE = 0
 )

@@ -72,7 +72,10 @@ func compile(t *testing.T, cc, body string) (program string, err error) {
 	t.Helper()
 	var code strings.Builder
 	for _, h := range []string{
-		"stdio.h", "linux/netlink.h", "linux/rtnetlink.h", "linux/if_link.h", "linux/if_addr.h", "rdma/rdma_netlink.h",
+		"stdio.h", "linux/netlink.h", "linux/rtnetlink.h", "linux/if_link.h", "linux/if_addr.h", "linux/fib_rules.h",
+		"linux/neighbour.h", "linux/netfilter.h", "linux/netfilter/nfnetlink.h", "linux/netfilter/nf_tables.h",
+		"linux/netfilter/nf_tables_compat.h",
+		"rdma/rdma_netlink.h",
 	} {
 		fmt.Fprintf(&code, "#include <%s>\n", h)
 	}

@@ -23,7 +23,10 @@ const (
 	ProcNetUDP6          = "proc/net/udp6"              // sockets of UDP over IPv6
 	Proc                 = "proc"                       // processes
 	ConfigRDMACM         = "sys/kernel/config/rdma_cm"  // settings of rdma_cm by device and port
-	ProcNUMABalancing    = "proc/sys/kernel/numa_balancing"
+	ProcIPv4Conf         = "proc/sys/net/ipv4/conf"     // settings of network devices, and all/
+	ProcNeighIPv4        = "proc/sys/net/ipv4/neigh/default"
+	ProcIPTablesNames    = "proc/net/ip_tables_names" // tables of iptables without nf_tables
+	DebugMlx5            = "sys/kernel/debug/mlx5"    // state of mlx5 functions, by PCI address
 )
 
 // Files of the machine that decide whether its devices reach each other and how fast.

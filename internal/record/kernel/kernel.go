@@ -9,6 +9,7 @@
 package kernel
 
 import (
+	"os"
 	"time"
 
 	"github.com/rdmakit/rdmakit/doctor/facts"
@@ -26,6 +27,10 @@ func Collectors(now func() time.Time) []facts.Collector {
 		pci(now),
 		daemons(now),
 		shm(now),
+		links(now),
+		routes(now),
+		environment(now, os.Environ),
+		filter(now),
 	}
 }
 

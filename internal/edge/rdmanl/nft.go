@@ -1,0 +1,197 @@
+package rdmanl
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/mdlayher/netlink"
+)
+
+// FilterChain is a chain of nf_tables (nf_tables_fill_chain_info in net/netfilter/nf_tables_api.c).
+type FilterChain struct {
+	Family uint8  `json:"family"` // NFPROTO_INET, NFPROTO_IPV4, …
+	Table  string `json:"table"`
+	Name   string `json:"name"`
+	Type   string `json:"type,omitempty"` // filter, nat, route; "" unless it is a base chain
+	// Hook, Priority and Policy are those of a base chain; Hook is nil for others. The numbers:
+	// prerouting 0, input 1, forward 2, output 3, postrouting 4.
+	Hook     *uint32 `json:"hook,omitempty"`
+	Priority int32   `json:"priority,omitempty"`
+	Policy   *uint32 `json:"policy,omitempty"` // NF_DROP 0, NF_ACCEPT 1
+}
+
+// FilterRule is a rule of nf_tables. Its conditions must all be true for its verdict.
+type FilterRule struct {
+	Family     uint8             `json:"family"`
+	Table      string            `json:"table"`
+	Chain      string            `json:"chain"`
+	Conditions []FilterCondition `json:"conditions,omitempty"`
+	// Verdict is accept, drop, reject, jump, goto, return, "" for none (it only counts or logs), or
+	// unknown.
+	Verdict string `json:"verdict,omitempty"`
+	Target  string `json:"target,omitempty"` // chain of jump and goto
+}
+
+// FilterCondition compares a property of a packet.
+type FilterCondition struct {
+	// Key is a property: iifname, oifname, nfproto, l4proto, protocol, saddr, daddr, sport, dport,
+	// ct state, or another name in parentheses, which the decoder doesn't know.
+	Key  string `json:"key"`
+	Op   string `json:"op"`            // ==, !=, <, <=, >, >=, in, not in (a range or a set)
+	Mask []byte `json:"mask,omitzero"` // applied before the comparison; nil for none
+	Low  []byte `json:"low,omitzero"`  // the value, or the lower end of the range
+	High []byte `json:"high,omitzero"` // the upper end of the range
+	Set  string `json:"set,omitempty"` // name of the set
+}
+
+// FilterSet is a set of nf_tables with its elements.
+type FilterSet struct {
+	Family   uint8    `json:"family"`
+	Table    string   `json:"table"`
+	Name     string   `json:"name"`
+	Interval bool     `json:"interval,omitempty"` // Elements are pairs of the first and the one behind the last
+	Opaque   bool     `json:"opaque,omitempty"`   // a map, or keys of several fields: not decoded
+	Elements [][]byte `json:"elements,omitempty"`
+}
+
+const nfgenmsgLen = 4 // struct nfgenmsg
+
+func nftRequest(op string, msg uint16, family uint8, attrs []byte) request {
+	return request{
+		op: "nf_tables " + op, family: NETLINK_NETFILTER,
+		typ: netlink.HeaderType(NFNL_SUBSYS_NFTABLES<<8 | msg), body: append([]byte{family, 0, 0, 0}, attrs...),
+	}
+}
+
+// Filter lists the chains, rules and sets of nf_tables of this namespace. It needs CAP_NET_ADMIN in
+// the namespace, and makes the kernel load nf_tables if that is a module.
+func (c Client) Filter(ctx context.Context) (chains []FilterChain, rules []FilterRule, sets []FilterSet, err error) {
+	q := nftRequest("chain dump", NFT_MSG_GETCHAIN, 0, nil)
+	msgs, err := c.dump(ctx, q)
+	chains, err = collect(q, msgs, err, decodeFilterChain)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	q = nftRequest("rule dump", NFT_MSG_GETRULE, 0, nil)
+	msgs, err = c.dump(ctx, q)
+	if rules, err = collect(q, msgs, err, decodeFilterRule); err != nil {
+		return nil, nil, nil, err
+	}
+	q = nftRequest("set dump", NFT_MSG_GETSET, 0, nil)
+	msgs, err = c.dump(ctx, q)
+	if sets, err = collect(q, msgs, err, decodeFilterSet); err != nil {
+		return nil, nil, nil, err
+	}
+	for i := range sets {
+		if sets[i].Opaque {
+			continue
+		}
+		attrs := appendAttr(nil, NFTA_SET_ELEM_LIST_TABLE, append([]byte(sets[i].Table), 0))
+		attrs = appendAttr(attrs, NFTA_SET_ELEM_LIST_SET, append([]byte(sets[i].Name), 0))
+		q := nftRequest("set element dump", NFT_MSG_GETSETELEM, sets[i].Family, attrs)
+		msgs, err := c.dump(ctx, q)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		for _, m := range msgs {
+			if err := decodeFilterElements(&sets[i], m.Data); err != nil {
+				return nil, nil, nil, opError(q, err)
+			}
+		}
+	}
+	return chains, rules, sets, nil
+}
+
+// be32 stores a big-endian number.
+func be32(field **uint32) func([]byte) error {
+	return func(v []byte) error {
+		if len(v) != 4 {
+			return errors.New("not a number of 4 bytes")
+		}
+		n := binary.BigEndian.Uint32(v)
+		*field = &n
+		return nil
+	}
+}
+
+func decodeFilterChain(b []byte) (FilterChain, error) {
+	if len(b) < nfgenmsgLen {
+		return FilterChain{}, missing(nil, "struct nfgenmsg")
+	}
+	c := FilterChain{Family: b[0]}
+	var priority *uint32
+	err := fields{
+		NFTA_CHAIN_TABLE: text(&c.Table), NFTA_CHAIN_NAME: text(&c.Name), NFTA_CHAIN_TYPE: text(&c.Type),
+		NFTA_CHAIN_POLICY: be32(&c.Policy),
+		NFTA_CHAIN_HOOK: fields{
+			NFTA_HOOK_HOOKNUM: be32(&c.Hook), NFTA_HOOK_PRIORITY: be32(&priority),
+		}.decode,
+	}.decode(b[nfgenmsgLen:])
+	if priority != nil {
+		c.Priority = int32(*priority)
+	}
+	if c.Name == "" {
+		return c, missing(err, "name of the chain")
+	}
+	return c, err
+}
+
+func decodeFilterSet(b []byte) (FilterSet, error) {
+	if len(b) < nfgenmsgLen {
+		return FilterSet{}, missing(nil, "struct nfgenmsg")
+	}
+	s := FilterSet{Family: b[0]}
+	var flags *uint32
+	err := fields{
+		NFTA_SET_TABLE: text(&s.Table), NFTA_SET_NAME: text(&s.Name), NFTA_SET_FLAGS: be32(&flags),
+	}.decode(b[nfgenmsgLen:])
+	if flags != nil {
+		s.Interval, s.Opaque = *flags&NFT_SET_INTERVAL != 0, *flags&(NFT_SET_MAP|NFT_SET_CONCAT) != 0
+	}
+	if s.Name == "" {
+		return s, missing(err, "name of the set")
+	}
+	return s, err
+}
+
+// decodeFilterElements adds the elements of one message. Those of intervals alternate between first
+// and end in the order of the keys, but may arrive in any; the caller sorts them.
+func decodeFilterElements(s *FilterSet, b []byte) error {
+	if len(b) < nfgenmsgLen {
+		return missing(nil, "struct nfgenmsg")
+	}
+	element := func(v []byte) error {
+		var key []byte
+		var flags *uint32
+		keyEnd := false
+		err := fields{
+			NFTA_SET_ELEM_KEY:   fields{NFTA_DATA_VALUE: bytesOf(&key)}.decode,
+			NFTA_SET_ELEM_FLAGS: be32(&flags),
+			NFTA_SET_ELEM_KEY_END: func([]byte) error {
+				keyEnd = true
+				return nil
+			},
+		}.decode(v)
+		if keyEnd {
+			s.Opaque = true
+		}
+		if s.Interval {
+			end := flags != nil && *flags&NFT_SET_ELEM_INTERVAL_END != 0
+			key = append(slices.Clip(key), map[bool]byte{true: 0, false: 1}[end])
+		}
+		s.Elements = append(s.Elements, key)
+		return err
+	}
+	return fields{
+		NFTA_SET_ELEM_LIST_ELEMENTS: fields{NFTA_LIST_ELEM: element}.decode,
+	}.decode(b[nfgenmsgLen:])
+}
+
+func bytesOf(field *[]byte) func([]byte) error {
+	return func(v []byte) error {
+		*field = append([]byte(nil), v...)
+		return nil
+	}
+}

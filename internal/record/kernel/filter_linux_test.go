@@ -1,0 +1,202 @@
+package kernel
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rdmakit/rdmakit/doctor/facts"
+)
+
+// filterCase is a ruleset for nft, and what it does with packets from 10.0.0.9 to UDP ports of
+// 10.0.0.1 on rail0, as the kernel decides, too.
+type filterCase struct {
+	name, rules string
+	drops       map[int]bool // by port
+	undecided   bool         // Filtered may not decide: the rules use what it doesn't know
+}
+
+// chain returns a chain for nft in a table of its own.
+func chain(family, head string, rules ...string) string {
+	return "table " + family + " t {\nchain c {\n" + head + "\n" + strings.Join(rules, "\n") + "\n}\n}\n"
+}
+
+// input returns a base chain of input with a policy.
+func input(policy string, rules ...string) string {
+	return chain("inet", "type filter hook input priority 0; policy "+policy+";", rules...)
+}
+
+// other adds a chain to the table before the base chain.
+func other(name, ruleset string, rules ...string) string {
+	return "table inet t {\nchain " + name + " {\n" + strings.Join(rules, "\n") + "\n}\n}\n" + ruleset
+}
+
+var filterCases = []filterCase{
+	{"none", chain("inet", "udp dport 4791 drop"), map[int]bool{4791: false}, false},
+	{"port", input("accept", "udp dport 4791 drop"), map[int]bool{4791: true, 4790: false, 4792: false}, false},
+	{
+		"policy", chain("ip", "type filter hook input priority 0; policy drop;", "udp dport 18515 accept"),
+		map[int]bool{4791: true, 18515: false},
+		false,
+	},
+	{
+		"set", input("drop", "udp dport { 22, 4791, 50000-50010 } accept"),
+		map[int]bool{4791: false, 22: false, 23: true, 50010: false, 50011: true, 49999: true},
+		false,
+	},
+	{
+		"range", input("accept", "udp dport 4000-5000 reject", "udp dport > 60000 drop"),
+		map[int]bool{4791: true, 3999: false, 5000: true, 5001: false, 60000: false, 60001: true},
+		false,
+	},
+	{"not", input("accept", "udp dport != 4791 drop"), map[int]bool{4791: false, 4790: true}, false},
+	{"source", input("drop", "ip saddr 10.0.0.0/8 accept"), map[int]bool{4791: false}, false},
+	{"other source", input("drop", "ip saddr 10.0.0.0/29 accept"), map[int]bool{4791: true}, false},
+	{"sources", input("drop", "ip saddr { 10.0.0.8/30, 172.16.0.0/12 } accept"), map[int]bool{4791: false}, false},
+	{"interface", input("drop", `iifname "rail0" accept`), map[int]bool{4791: false}, false},
+	{"other interface", input("drop", `iifname "rail" accept`), map[int]bool{4791: true}, false},
+	{"interfaces", input("drop", `iifname "rai*" udp dport 4791 accept`), map[int]bool{4791: false, 4792: true}, false},
+	{
+		"state", input("drop", "ct state established,related accept", "ct state invalid drop",
+			"udp dport 4791 ct state new accept"), map[int]bool{4791: false, 4792: true}, false,
+	},
+	{
+		"jump", other("d", input("accept", "jump d", "udp dport 4791 drop"), "udp dport 4791 return",
+			"udp dport 4792 accept", "drop"), map[int]bool{4791: true, 4792: false, 4793: true}, false,
+	},
+	{
+		"goto", other("d", input("drop", "udp dport 4791 goto d", "udp dport 4793 goto d", "accept"),
+			"udp dport 4792 accept"), map[int]bool{4791: true, 4792: false, 4793: true, 4794: false}, false,
+	},
+	{
+		"two chains", input("accept", "accept") + "table ip u {\nchain c {\ntype filter hook input priority 10;\n" +
+			"udp dport 4791 drop\n}\n}\n", map[int]bool{4791: true, 4790: false}, false,
+	},
+	{
+		"prerouting", chain("ip", "type filter hook prerouting priority -300;", "udp dport 4791 drop"),
+		map[int]bool{4791: true, 4790: false},
+		false,
+	},
+	{
+		"rate", input("drop", "udp dport 4791 limit rate 1000/second accept"),
+		map[int]bool{4791: false, 4790: true},
+		true,
+	},
+	{"map", input("accept", "udp dport vmap { 4791 : drop, 22 : accept }"), map[int]bool{4791: true, 23: false}, true},
+	{
+		"iptables", "#-P INPUT DROP\n#-A INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n" +
+			"#-A INPUT -i rail0 -p udp --dport 4791 -m comment --comment roce -j ACCEPT\n" +
+			"#-A INPUT -p udp --dport 5000 -j REJECT", map[int]bool{4791: false, 4792: true, 5000: true}, false,
+	},
+	{
+		"multiport", "#-A INPUT -p udp -m multiport --dports 4791,4792 -j DROP",
+		map[int]bool{4791: true, 22: false},
+		true,
+	},
+}
+
+// TestFilteredIsTheKernels sets rules, sends packets from another namespace, and compares what
+// arrives with Filtered.
+func TestFilteredIsTheKernels(t *testing.T) {
+	for _, program := range []string{"nft", "iptables-nft"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Fatalf("needs %s (packages nftables, iptables): make deps", program)
+		}
+	}
+	for _, c := range filterCases {
+		t.Run(c.name, func(t *testing.T) {
+			namespace(t)
+			peer := peerSocket(t)
+			loadRules(t, c.rules)
+			var f facts.Facts
+			f.Files = facts.NewFiles(nil)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			filter(time.Now).Collect(ctx, nil, &f)
+			if err := f.Filter.State(); err != nil {
+				t.Fatal(err)
+			}
+			for port, drops := range c.drops {
+				if got := !arrives(t, peer, port, !drops); got != drops {
+					t.Errorf("port %d: the kernel drops it: %v, and the case says %v", port, got, drops)
+				}
+				fate := facts.Filtered(f.Filter.Value, facts.Packet{
+					"iifname": deviceName("rail0"), "nfproto": {2}, "l4proto": {17}, "protocol": {17},
+					"saddr": {10, 0, 0, 9}, "daddr": {10, 0, 0, 1}, "dport": binary.BigEndian.AppendUint16(nil,
+						uint16(port)),
+					"ct state": binary.NativeEndian.AppendUint32(nil, 8),
+				}, "prerouting", "input")
+				decided := fate.Accept != fate.Drop
+				if decided && fate.Drop != drops || !decided && !c.undecided {
+					t.Errorf("port %d: Filtered = %+v, but the kernel drops it: %v\n%+v", port, fate, drops,
+						f.Filter.Value)
+				}
+			}
+		})
+	}
+}
+
+func deviceName(name string) []byte { return append([]byte(name), make([]byte, 16-len(name))...) }
+
+// peerSocket makes rail0 with 10.0.0.1 here and a peer with 10.0.0.9 in another namespace, and
+// returns a socket there.
+func peerSocket(t *testing.T) net.PacketConn {
+	t.Helper()
+	var conn net.PacketConn
+	peerNamespace(t, []string{
+		"link set lo up", "link add rail0 type veth peer name peer0", "link set peer0 netns %d", "link set rail0 up",
+		"addr add 10.0.0.1/24 dev rail0",
+	}, func() (err error) {
+		if err = ipHere(t.Context(), "link set lo up", "link set peer0 up",
+			"addr add 10.0.0.9/24 dev peer0"); err == nil {
+			conn, err = new(net.ListenConfig).ListenPacket(t.Context(), "udp4", "10.0.0.9:0")
+		}
+		return err
+	})
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// loadRules gives the kernel a ruleset: lines for iptables if they begin with #, else for nft.
+func loadRules(t *testing.T, rules string) {
+	t.Helper()
+	program, args := "nft", []string{"-f", "-"}
+	if strings.HasPrefix(rules, "#") {
+		program, args = "iptables-nft-restore", nil
+		rules = "*filter\n" + strings.ReplaceAll(rules, "#", "") + "\nCOMMIT\n"
+		rules = strings.Replace(rules, "-P INPUT DROP\n", ":INPUT DROP [0:0]\n", 1)
+	}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Stdin = strings.NewReader(rules)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s\n%s", program, err, out, rules)
+	}
+}
+
+// arrives reports whether a packet of the peer to a UDP port arrives. It waits long only for one
+// that should.
+func arrives(t *testing.T, peer net.PacketConn, port int, should bool) bool {
+	t.Helper()
+	conn, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp4", fmt.Sprintf("10.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	to := net.UDPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(port)))
+	for range map[bool]int{true: 100, false: 2}[should] {
+		if _, err := peer.WriteTo([]byte("x"), to); err != nil && !strings.Contains(err.Error(), "refused") {
+			t.Fatal(err)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(60 * time.Millisecond))
+		if _, _, err := conn.ReadFrom(make([]byte, 16)); err == nil {
+			return true
+		}
+	}
+	return false
+}
