@@ -18,6 +18,7 @@ import (
 func Collectors(now func() time.Time) []facts.Collector {
 	return []facts.Collector{
 		clock(now),
+		dcb(now),
 		resolver(now),
 	}
 }
