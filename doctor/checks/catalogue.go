@@ -13,6 +13,9 @@ type Entry struct {
 
 const notYet = "not written yet"
 
+const noAlgorithm = "no file and no netlink message tells the algorithm: on NVIDIA's cards it is in the firmware " +
+	"(register PPCC, mlxreg), on Broadcom's in configfs folders that only niccli creates"
+
 // Catalogue returns what the checks of a node are to cover, by number. The numbers never change.
 func Catalogue() []Entry {
 	return []Entry{
@@ -67,15 +70,15 @@ func Catalogue() []Entry {
 		{49, doctor.GroupQoS, "DSCP's priority is lossless", ""},
 		{50, doctor.GroupQoS, "PFC on exactly one priority, compared", ""},
 		{51, doctor.GroupQoS, "global pause beside PFC", notYet},
-		{52, doctor.GroupQoS, "ECN for RoCE", notYet},
-		{53, doctor.GroupQoS, "DSCP and priority of congestion notifications", notYet},
+		{52, doctor.GroupQoS, "ECN for RoCE", ""},
+		{53, doctor.GroupQoS, "DSCP and priority of congestion notifications", ""},
 		{54, doctor.GroupQoS, "type of service and mode of rdma_cm", ""},
 		{55, doctor.GroupQoS, "traffic class of the device against the job's", ""},
 		{56, doctor.GroupQoS, "pause frames and storms", notYet},
 		{57, doctor.GroupQoS, "discards on a lossless priority", notYet},
-		{58, doctor.GroupQoS, "receive buffer for lossless priorities", notYet},
-		{59, doctor.GroupQoS, "congestion control algorithm, compared", notYet},
-		{60, doctor.GroupQoS, "the switch's DCBX settings", notYet},
+		{58, doctor.GroupQoS, "receive buffer for lossless priorities", ""},
+		{59, doctor.GroupQoS, "congestion control algorithm, compared", noAlgorithm},
+		{60, doctor.GroupQoS, "the switch's DCBX settings", ""},
 		{61, doctor.GroupAddressing, "a GID that routes", notYet},
 		{62, doctor.GroupAddressing, "GID index, compared and since the last run", ""},
 		{63, doctor.GroupAddressing, "MTU of the network device, compared", ""},

@@ -4,5 +4,15 @@ import "github.com/rdmakit/rdmakit/doctor"
 
 // qosChecks are those of flow control and priorities.
 func qosChecks() []doctor.Check {
-	return []doctor.Check{}
+	return []doctor.Check{
+		roceTrust(),
+		dscpLossless(),
+		pfcPriority(),
+		roceECN(),
+		cnpClass(),
+		rdmaCMClass(),
+		trafficClass(),
+		pfcBuffer(),
+		dcbxPeer(),
+	}
 }

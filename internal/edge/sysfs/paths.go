@@ -24,6 +24,9 @@ const (
 	Proc                 = "proc"                       // processes
 	ConfigRDMACM         = "sys/kernel/config/rdma_cm"  // settings of rdma_cm by device and port
 	ProcNUMABalancing    = "proc/sys/kernel/numa_balancing"
+	DebugMLX5            = "sys/kernel/debug/mlx5" // settings of mlx5_core by PCI address, for root
+	EtcNCCL              = "etc/nccl.conf"         // NCCL's variables for all jobs of the host
+	EtcUCX               = "etc/ucx/ucx.conf"      // UCX's variables for all jobs of the host
 )
 
 // Files that container runtimes create.
