@@ -93,12 +93,26 @@ func rdmaCM(i int, tos, mode string) change {
 	return all(set(dir+"default_roce_tos", tos), set(dir+"default_roce_mode", mode))
 }
 
-func rdmaCMs(tos, mode string) change {
+// rdmaCMs sets the type of service of all devices, with RoCE v2.
+func rdmaCMs(tos string) change {
 	var list []change
 	for i := range 8 {
-		list = append(list, rdmaCM(i, tos, mode))
+		list = append(list, rdmaCM(i, tos, "RoCE v2"))
 	}
 	return all(list...)
+}
+
+// broadcom sets a file of congestion control of Broadcom's driver, of all devices.
+func broadcom(file, value string) change {
+	var list []change
+	for i := range 8 {
+		list = append(list, broadcomOn(i, file, value))
+	}
+	return all(list...)
+}
+
+func broadcomOn(i int, file, value string) change {
+	return set(fmt.Sprintf("sys/kernel/config/bnxt_re/mlx5_%d/ports/1/cc/%s", i, file), value)
 }
 
 // peers adds what the switches announce.
@@ -158,7 +172,7 @@ func qosCases() []numberCase {
 		},
 		{
 			54, "rdma-cm-class", qosTree, lossless,
-			rdmaCMs("106", "RoCE v2"), all(rdmaCMs("106", "RoCE v2"), rdmaCM(5, "106", "IB/RoCE v1")), nil,
+			rdmaCMs("106"), all(rdmaCMs("106"), rdmaCM(5, "106", "IB/RoCE v1")), nil,
 			doctor.OutcomeWarn, "mlx5_5:1", doctor.OutcomeNotApplicable,
 		},
 		{
@@ -176,6 +190,11 @@ func qosCases() []numberCase {
 				}
 			}), unknown,
 			doctor.OutcomeWarn, "mlx5_6:1", doctor.OutcomeUnknown,
+		},
+		{
+			59, "cc-algorithm", qosTree, nil,
+			broadcom("cc_mode", "0x1"), all(broadcom("cc_mode", "0x1"), broadcomOn(2, "cc_mode", "0x0")), nil,
+			doctor.OutcomeWarn, "mlx5_2:1", doctor.OutcomeNotApplicable,
 		},
 		{
 			60, "dcbx-peer", qosTree, nil,

@@ -13,9 +13,6 @@ type Entry struct {
 
 const notYet = "not written yet"
 
-const noAlgorithm = "no file and no netlink message tells the algorithm: on NVIDIA's cards it is in the firmware " +
-	"(register PPCC, mlxreg), on Broadcom's in configfs folders that only niccli creates"
-
 // Catalogue returns what the checks of a node are to cover, by number. The numbers never change.
 func Catalogue() []Entry {
 	return []Entry{
@@ -77,7 +74,7 @@ func Catalogue() []Entry {
 		{56, doctor.GroupQoS, "pause frames and storms", notYet},
 		{57, doctor.GroupQoS, "discards on a lossless priority", notYet},
 		{58, doctor.GroupQoS, "receive buffer for lossless priorities", ""},
-		{59, doctor.GroupQoS, "congestion control algorithm, compared", noAlgorithm},
+		{59, doctor.GroupQoS, "congestion control algorithm, compared", ""},
 		{60, doctor.GroupQoS, "the switch's DCBX settings", ""},
 		{61, doctor.GroupAddressing, "a GID that routes", notYet},
 		{62, doctor.GroupAddressing, "GID index, compared and since the last run", ""},

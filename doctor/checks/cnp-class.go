@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ func cnpClass() doctor.Check {
 		Uses: []facts.Kind{facts.KindDCB},
 		Reads: append(append([]string{
 			netFiles("ecn/roce_np/cnp_dscp"), "/" + sysfs.DebugMLX5 + "/*/cc_params/np_cnp_dscp",
+			broadcomFiles("cnp_dscp"),
 		}, mapFiles()...), classFiles()...),
 		Thresholds: []doctor.Threshold{roceDSCP(), {
 			Name: "cnp-dscp", Value: 48, Unit: "", What: "DSCP of congestion notifications",
@@ -53,8 +55,13 @@ func runCNPClass(_ context.Context, in *doctor.Input) []doctor.Finding {
 	})
 }
 
-// cnpDSCP reads the file of NVIDIA's driver or that of debugfs.
+// cnpDSCP reads the file of Broadcom's or NVIDIA's driver, or that of debugfs.
 func (p qosPort) cnpDSCP(in *doctor.Input) (int, doctor.Evidence, error) {
+	if n, ev, err := p.broadcom(in, "cnp_dscp"); err == nil && n < 64 {
+		return n, ev, nil
+	} else if !errors.Is(err, facts.ErrAbsent) {
+		return 0, ev, cmp.Or(err, fmt.Errorf("%s: %d is not a DSCP", ev.Path, n))
+	}
 	text, ev, err := p.file(in, "ecn/roce_np/cnp_dscp")
 	if errors.Is(err, facts.ErrAbsent) && p.dev.PCI != nil {
 		name := path.Join(sysfs.DebugMLX5, p.dev.PCI.Address, "cc_params/np_cnp_dscp")
@@ -63,7 +70,7 @@ func (p qosPort) cnpDSCP(in *doctor.Input) (int, doctor.Evidence, error) {
 	}
 	switch {
 	case errors.Is(err, facts.ErrAbsent):
-		return 0, ev, facts.Absent("the driver has neither ecn/roce_np/cnp_dscp nor cc_params in debugfs")
+		return 0, ev, facts.Absent("no file tells their DSCP (ecn/roce_np/cnp_dscp, cc_params in debugfs)")
 	case errors.Is(err, facts.ErrDenied):
 		return 0, ev, facts.Denied("%s: root can read the DSCP of congestion notifications", ev.Path)
 	case err != nil:

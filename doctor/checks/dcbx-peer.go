@@ -60,8 +60,8 @@ func runDCBXPeer(_ context.Context, in *doctor.Input) []doctor.Finding {
 	})
 }
 
-// peerETS compares the traffic classes of the lossless priorities: with different ones a pause stops
-// other traffic, too. Shares of bandwidth may differ.
+// peerETS compares the traffic classes of the lossless priorities: with different ones a pause
+// stops other traffic, too. Shares of bandwidth may differ.
 func (p qosPort) peerETS() (doctor.Finding, bool) {
 	ours, peer := p.dcb.ETS, p.dcb.PeerETS
 	if ours == nil || peer == nil || *peer == (facts.ETS{}) {

@@ -26,7 +26,8 @@ func dscpLossless() doctor.Check {
 		Remedy: "Let jobs use a DSCP of the lossless priority (NCCL_IB_TC, UCX_IB_TRAFFIC_CLASS and " +
 			"NVSHMEM_IB_TRAFFIC_CLASS are DSCP times 4), or change PFC and the map on all cards and switches together.",
 		Sources: []string{
-			"IEEE 802.1Q, clauses 36 (PFC) and D.2.12 (APP)", "mlx5: en_dcbnl.c", "NCCL: NCCL_IB_TC; UCX: IB_TRAFFIC_CLASS",
+			"IEEE 802.1Q, clauses 36 (PFC) and D.2.12 (APP)", "mlx5: en_dcbnl.c",
+			"NCCL: NCCL_IB_TC; UCX: IB_TRAFFIC_CLASS", "Broadcom, bnxt_setupcc.sh (roce_dscp)",
 		},
 		Run: runDSCPLossless,
 	}
@@ -69,14 +70,14 @@ func runDSCPLossless(_ context.Context, in *doctor.Input) []doctor.Finding {
 	})
 }
 
-// besideLossless is a fault if a setting of this host gives packets that DSCP, and a warning if it is
-// only assumed.
+// besideLossless is a fault if a setting of this host gives packets that DSCP. If it is only
+// assumed it is a note: the environment of jobs may set another one.
 func (p qosPort) besideLossless(
 	c class, got, mask uint8, prio [64]uint8, ev []doctor.Evidence,
 ) doctor.Finding {
 	f := doctor.Finding{Outcome: doctor.OutcomeFail, Object: p.object(), Evidence: ev}
 	if !c.sure {
-		f.Outcome = doctor.OutcomeWarn
+		f.Outcome = doctor.OutcomeInfo
 	}
 	f.Summary = fmt.Sprintf("RoCE packets with DSCP %d (%s) have priority %d on %s, which is lossy: PFC is on %s",
 		c.dscp(), c.where, got, p.net.Name, priorityNames(mask))
@@ -88,7 +89,9 @@ func (p qosPort) besideLossless(
 	}
 	if len(dscps) == 0 {
 		f.Summary += "; no DSCP has a lossless priority"
-		f.Actions = []doctor.Action{others("dcb app add dev %s dscp-prio %d:%d", quote(p.net.Name), c.dscp(), priorities(mask)[0])}
+		f.Actions = []doctor.Action{
+			others("dcb app add dev %s dscp-prio %d:%d", quote(p.net.Name), c.dscp(), priorities(mask)[0]),
+		}
 		return f
 	}
 	best := dscps[0]
@@ -96,6 +99,9 @@ func (p qosPort) besideLossless(
 		best = 26
 	}
 	f.Summary += ", for DSCP " + ranges(dscps)
+	if !c.sure {
+		f.Summary += "; jobs must set one of these (NCCL sends DSCP 0 unless NCCL_IB_TC is set)"
+	}
 	tc := best<<2 | 2
 	switch {
 	case c.forced:

@@ -13,6 +13,7 @@ func qosChecks() []doctor.Check {
 		rdmaCMClass(),
 		trafficClass(),
 		pfcBuffer(),
+		ccAlgorithm(),
 		dcbxPeer(),
 	}
 }

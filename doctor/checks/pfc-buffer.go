@@ -24,8 +24,8 @@ func pfcBuffer() doctor.Check {
 			After a port has sent a pause, packets that are on the way still arrive: the more, the
 			longer the cable, the faster the link, and the larger the packets. If the buffer of the
 			lossless priority has no room for them they are dropped, although PFC is on.`),
-		Remedy: "Let the driver choose the buffers (it does when only PFC and cable length are set), or make the buffer " +
-			"of the lossless priority larger.",
+		Remedy: "Let the driver choose the buffers (it does when only PFC and cable length are set), or make the " +
+			"buffer of the lossless priority larger.",
 		Sources: []string{
 			"mlx5: en/port_buffer.c: xoff = (301 + 2.16 × cable in m) × rate in Gb/s + 2.72 × MTU, and a packet more",
 			"IEEE 802.1Q, annex N (buffer requirements for PFC)",
@@ -35,7 +35,7 @@ func pfcBuffer() doctor.Check {
 }
 
 func runPFCBuffer(_ context.Context, in *doctor.Input) []doctor.Finding {
-	return eachQoSPort(in, "with room for the packets on the way when a pause is sent", func(r *qosReport, p qosPort) {
+	return eachQoSPort(in, "with room for packets on the way", func(r *qosReport, p qosPort) {
 		mask, pfc, err := p.lossless(in)
 		switch {
 		case err != nil:
@@ -66,8 +66,8 @@ func runPFCBuffer(_ context.Context, in *doctor.Input) []doctor.Finding {
 			r.add(doctor.Finding{
 				Outcome: doctor.OutcomeWarn, Object: p.object(),
 				Evidence: []doctor.Evidence{pfc, p.kernel(fmt.Sprintf("prio-buffer %d", prio), fmt.Sprint(index)), ev},
-				Summary: fmt.Sprintf("the buffer of the lossless priority %d on %s has %d bytes; at %s with %d m of cable "+
-					"and MTU %d it needs %d", prio, p.net.Name, size, gigabits(p.port.Rate.GbPerSecond), meters,
+				Summary: fmt.Sprintf("the buffer of the lossless priority %d on %s has %d bytes; at %s with %d m of "+
+					"cable and MTU %d it needs %d", prio, p.net.Name, size, gigabits(p.port.Rate.GbPerSecond), meters,
 					p.net.MTU, need),
 				Actions: []doctor.Action{
 					doctor.Note("the buffers of a port share its memory: enlarge buffer %d and reduce others", index),
@@ -81,8 +81,8 @@ func runPFCBuffer(_ context.Context, in *doctor.Input) []doctor.Finding {
 	})
 }
 
-// headroom returns the bytes that mlx5 needs for a lossless buffer: those that arrive after a pause,
-// and one packet.
+// headroom returns the bytes that mlx5 needs for a lossless buffer: those that arrive after a
+// pause, and one packet.
 func headroom(gigabits float64, meters, mtu int) int {
 	const slowest = 40
 	xoff := int(float64(301+216*meters/100)*max(gigabits, slowest)) + 272*mtu/100

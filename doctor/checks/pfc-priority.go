@@ -13,11 +13,12 @@ import (
 
 func pfcPriority() doctor.Check {
 	return doctor.Check{
-		ID: "pfc-priority", Title: "priority flow control that differs or covers too much", Severity: doctor.OutcomeFail,
-		Group: doctor.GroupQoS, Numbers: []int{50}, Needs: doctor.NeedDevices,
+		ID: "pfc-priority", Title: "priority flow control that differs or covers too much",
+		Severity: doctor.OutcomeFail, Group: doctor.GroupQoS, Numbers: []int{50}, Needs: doctor.NeedDevices,
 		Facts: []facts.Kind{facts.KindDCB},
 		Thresholds: []doctor.Threshold{{
-			Name: "lossless-priorities-warn", Value: 2, Unit: "", What: "priorities with PFC, more than which is a warning",
+			Name: "lossless-priorities-warn", Value: 2, Unit: "",
+			What:   "priorities with PFC, more than which is a warning",
 			Source: "SONiC's default fabrics have 2 (3 and 4), NVIDIA's guides 1; to be calibrated",
 		}},
 		Explanation: prose.Join(`
@@ -106,11 +107,13 @@ func setPFC(p qosPort, mask uint8) doctor.Action {
 func allLossy(off []qosPort) doctor.Finding {
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode,
-		Summary: fmt.Sprintf("PFC is off on %s: RoCE runs lossy, and the fabric drops packets under congestion unless "+
-			"ECN and congestion control keep its queues short", english.Count(len(off), "RoCE port")),
+		Summary: fmt.Sprintf("PFC is off on %s: RoCE runs lossy, and the fabric drops packets under congestion "+
+			"unless ECN and congestion control keep its queues short", english.Count(len(off), "RoCE port")),
 		Actions: []doctor.Action{
-			doctor.Note("nothing if the fabric is meant to be lossy; if bandwidth falls under load, compare retransmits " +
-				"(out_of_sequence, packet_seq_err) and the switches' drops, and set up PFC or ECN on all of them"),
+			doctor.Note("nothing if the fabric is meant to be lossy; if bandwidth falls under load, look at " +
+				"retransmissions (out_of_sequence, packet_seq_err) and at the switches' drops, and set up PFC " +
+				"or ECN on " +
+				"all nodes and switches"),
 		},
 	}
 	for _, p := range off {

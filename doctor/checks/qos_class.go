@@ -28,7 +28,28 @@ func roceDSCP() doctor.Threshold {
 
 // classFiles are the files that class reads, for Check.Reads.
 func classFiles() []string {
-	return []string{deviceFiles("tc/*/traffic_class"), "/" + sysfs.EtcNCCL, "/" + sysfs.EtcUCX}
+	return []string{
+		deviceFiles("tc/*/traffic_class"), broadcomFiles("roce_dscp"), "/" + sysfs.EtcNCCL, "/" + sysfs.EtcUCX,
+	}
+}
+
+// broadcomFiles returns the pattern of a setting of Broadcom's driver, for Check.Reads.
+func broadcomFiles(name string) string { return "/" + sysfs.ConfigBnxtRe + "/*/ports/*/cc/" + name }
+
+// broadcom reads a setting of congestion control of Broadcom's out-of-tree driver: "0x1". The files
+// exist while there is a folder for the device, which its setup script makes.
+func (p qosPort) broadcom(in *doctor.Input, file string) (int, doctor.Evidence, error) {
+	name := path.Join(sysfs.ConfigBnxtRe, p.dev.Name, "ports", strconv.Itoa(p.port.Number), "cc", file)
+	text, err := in.Facts.Files.Text(name)
+	ev := doctor.Evidence{Path: "/" + name, Value: text}
+	if err != nil {
+		return 0, ev, err
+	}
+	n, err := strconv.ParseUint(text, 0, 8)
+	if err != nil {
+		return 0, ev, fmt.Errorf("/%s: %q is not a number from 0 to 255", name, text)
+	}
+	return int(n), ev, nil
 }
 
 // mapFiles are the files that trust and priorityOf read, for Check.Reads.
@@ -125,7 +146,7 @@ type class struct {
 	where  string // "Global tclass=106", "NCCL_IB_TC in /etc/nccl.conf", "assumed"
 	ev     []doctor.Evidence
 	sure   bool // a setting of this host, not the default
-	forced bool // the driver gives it to queue pairs whatever the program asks for
+	forced bool // the driver gives it to queue pairs, whatever the program asks for
 }
 
 func (c class) dscp() int { return c.value >> 2 }
@@ -137,6 +158,13 @@ func (p qosPort) class(in *doctor.Input) (class, error) {
 	switch {
 	case err == nil && forced >= 0:
 		return class{forced, ev.Value, []doctor.Evidence{ev}, true, true}, nil
+	case err != nil && !errors.Is(err, facts.ErrAbsent):
+		return class{}, err
+	}
+	dscp, ev, err := p.broadcom(in, "roce_dscp")
+	switch {
+	case err == nil && dscp > 0:
+		return class{dscp << 2, fmt.Sprintf("roce_dscp=%d of the driver", dscp), []doctor.Evidence{ev}, true, true}, nil
 	case err != nil && !errors.Is(err, facts.ErrAbsent):
 		return class{}, err
 	}

@@ -71,8 +71,8 @@ func runRDMACMClass(_ context.Context, in *doctor.Input) []doctor.Finding {
 	})
 }
 
-// rdmaCM reads a default of rdma_cm. The folder exists only while somebody keeps it (mkdir), and the
-// values stay without it.
+// rdmaCM reads a default of rdma_cm. The folder exists only while somebody keeps it (mkdir), and
+// the values stay without it.
 func (p qosPort) rdmaCM(in *doctor.Input, file string) (string, doctor.Evidence, error) {
 	name := path.Join(sysfs.ConfigRDMACM, p.dev.Name, "ports", strconv.Itoa(p.port.Number), file)
 	text, err := in.Facts.Files.Text(name)
@@ -91,7 +91,8 @@ func (p qosPort) judgeTOS(in *doctor.Input, r *qosReport, tos int, ev doctor.Evi
 			return // the driver's class applies to these queue pairs, too
 		}
 		f.Evidence = append(f.Evidence, c.ev...)
-		f.Summary = fmt.Sprintf("rdma_cm is set to DSCP %d, but the driver forces DSCP %d (%s)", tos>>2, c.dscp(), c.where)
+		f.Summary = fmt.Sprintf("rdma_cm is set to DSCP %d, but the driver forces DSCP %d "+
+			"(%s)", tos>>2, c.dscp(), c.where)
 		f.Actions = []doctor.Action{doctor.Note("set both to the class of the fabric, on all nodes")}
 		r.add(f)
 		return

@@ -17,8 +17,9 @@ func roceECN() doctor.Check {
 		ID: "roce-ecn", Title: "RoCE priority without congestion control", Severity: doctor.OutcomeWarn,
 		Group: doctor.GroupQoS, Numbers: []int{52}, Needs: doctor.NeedDevices,
 		Uses: []facts.Kind{facts.KindDCB},
-		Reads: append(append([]string{netFiles("ecn/roce_np/enable/*"), netFiles("ecn/roce_rp/enable/*")},
-			mapFiles()...), classFiles()...),
+		Reads: append(append([]string{
+			netFiles("ecn/roce_np/enable/*"), netFiles("ecn/roce_rp/enable/*"), broadcomFiles("ecn_enable"),
+		}, mapFiles()...), classFiles()...),
 		Thresholds: []doctor.Threshold{roceDSCP()},
 		Explanation: prose.Join(`
 			Switches mark packets (ECN) before they drop or pause. The receiver's card answers marks
@@ -27,7 +28,8 @@ func roceECN() doctor.Check {
 			have no effect: queues grow until PFC pauses whole links, or packets are dropped.`),
 		Remedy: "Enable both for the priority of RoCE packets on all nodes, and marking on the switches.",
 		Sources: []string{
-			"NVIDIA, RoCE with DCQCN: ecn/roce_np and ecn/roce_rp of the network device", "IEEE 802.1Qau; RFC 3168",
+			"NVIDIA, RoCE with DCQCN: ecn/roce_np and ecn/roce_rp of the network device",
+			"Broadcom, bnxt_setupcc.sh (ecn_enable)", "RFC 3168",
 		},
 		Run: runRoCEECN,
 	}
@@ -38,6 +40,13 @@ func ecnFile(side string, prio int) string { return "ecn/" + side + "/enable/" +
 
 func runRoCEECN(_ context.Context, in *doctor.Input) []doctor.Finding {
 	return eachQoSPort(in, "with congestion control for the priority of RoCE", func(r *qosReport, p qosPort) {
+		if on, ev, err := p.broadcom(in, "ecn_enable"); err == nil {
+			p.broadcomECN(r, on, ev)
+			return
+		} else if !errors.Is(err, facts.ErrAbsent) {
+			r.because(p.portRef, err)
+			return
+		}
 		wanted, note := p.rocePriorities(in)
 		var good, bad []doctor.Evidence
 		faulty := map[int][]string{}
@@ -48,8 +57,9 @@ func runRoCEECN(_ context.Context, in *doctor.Input) []doctor.Finding {
 			for _, side := range []string{"roce_np", "roce_rp"} {
 				text, ev, err := p.file(in, ecnFile(side, prio))
 				if errors.Is(err, facts.ErrAbsent) {
-					r.because(p.portRef, facts.Absent("the driver has no files ecn/%s/enable, which only NVIDIA's "+
-						"DOCA-OFED has; firmware enables congestion control by default", side))
+					r.because(p.portRef, facts.Absent("neither files ecn/%s/enable of NVIDIA's DOCA-OFED nor "+
+						"ecn_enable "+
+						"of Broadcom's driver; firmware may have congestion control on", side))
 					return
 				}
 				if err != nil {
@@ -121,4 +131,20 @@ func (p qosPort) withoutECN(faulty map[int][]string, note string, bad []doctor.E
 	f.Actions = append([]doctor.Action{doctor.Note("on all nodes, once the switches mark packets of the priority:")},
 		f.Actions...)
 	return f
+}
+
+// broadcomECN judges the switch of Broadcom's driver for all priorities.
+func (p qosPort) broadcomECN(r *qosReport, on int, ev doctor.Evidence) {
+	if on != 0 {
+		r.pass(p, ev)
+		return
+	}
+	r.add(doctor.Finding{
+		Outcome: doctor.OutcomeWarn, Object: p.object(), Evidence: []doctor.Evidence{ev},
+		Summary: fmt.Sprintf("congestion control is off on %s, for all priorities", p.net.Name),
+		Actions: []doctor.Action{
+			doctor.Note("on all nodes, once the switches mark packets of the priority:"),
+			{Do: doctor.DoWrite, Risk: doctor.RiskOthers, Object: ev.Path, Value: "1"},
+		},
+	})
 }

@@ -63,15 +63,18 @@ func (p qosPort) trustsPCP(in *doctor.Input, ev doctor.Evidence) doctor.Finding 
 	}
 	switch {
 	case err != nil:
-		f.Summary = fmt.Sprintf("%s trusts the VLAN's priority (pcp), not DSCP; whether PFC is on is not known", p.net.Name)
+		f.Summary = fmt.Sprintf("%s trusts the VLAN's priority (pcp), not DSCP; whether PFC is on is not "+
+			"known", p.net.Name)
 	case mask == 0:
-		f.Summary = fmt.Sprintf("%s trusts the VLAN's priority (pcp), and no priority is lossless, as from the factory: "+
+		f.Summary = fmt.Sprintf("%s trusts the VLAN's priority (pcp), and no priority is lossless, as from the "+
+			"factory: "+
 			"RoCE runs lossy, and DSCP makes no difference in the card", p.net.Name)
 	case tagged != "":
 		f.Summary = fmt.Sprintf("%s trusts the VLAN's priority (pcp): only packets of a VLAN, such as %s, can use the "+
 			"lossless %s", p.net.Name, tagged, priorityNames(mask))
 	case mask&1 != 0:
-		f.Summary = fmt.Sprintf("%s trusts the VLAN's priority (pcp): untagged packets use priority 0, which is lossless, "+
+		f.Summary = fmt.Sprintf("%s trusts the VLAN's priority (pcp): untagged packets use priority 0, which is "+
+			"lossless, "+
 			"whatever their DSCP", p.net.Name)
 	default:
 		f.Outcome = doctor.OutcomeWarn

@@ -21,10 +21,13 @@ func trafficClass() doctor.Check {
 			the program asks for. Queue pairs that a program or a GPU sets up without the kernel
 			(NCCL's GIN with GDAKI, NVSHMEM's IBGDA, DOCA) don't get it: without a class of their own
 			they send with DSCP 0, on the lossy priority, and fail with exceeded retries under load.`),
-		Remedy: "Set the same class for jobs: NCCL_IB_TC, NVSHMEM_IB_TRAFFIC_CLASS and UCX_IB_TRAFFIC_CLASS, in their " +
-			"environment or in /etc/nccl.conf and /etc/ucx/ucx.conf. `rdmactl env lint` compares the environment of a job.",
+		Remedy: "Set the same class for jobs: NCCL_IB_TC, NVSHMEM_IB_TRAFFIC_CLASS and UCX_IB_TRAFFIC_CLASS, in " +
+			"their " +
+			"environment or in /etc/nccl.conf and /etc/ucx/ucx.conf. `rdmactl env lint` compares the " +
+			"environment of a job.",
 		Sources: []string{
-			"NVIDIA DOCA-OFED: tc/PORT/traffic_class", "NCCL: NCCL_IB_TC, /etc/nccl.conf", "UCX: IB_TRAFFIC_CLASS, ucx.conf",
+			"NVIDIA DOCA-OFED: tc/PORT/traffic_class", "NCCL: NCCL_IB_TC, /etc/nccl.conf",
+			"UCX: IB_TRAFFIC_CLASS, ucx.conf",
 		},
 		Run: runTrafficClass,
 	}
@@ -51,7 +54,8 @@ func runTrafficClass(_ context.Context, in *doctor.Input) []doctor.Finding {
 	for _, p := range list {
 		n, ev, err := p.forcedClass(in)
 		if errors.Is(err, facts.ErrAbsent) {
-			err = facts.Absent("the driver has no file tc/%d/traffic_class, which only NVIDIA's DOCA-OFED has", p.port.Number)
+			err = facts.Absent("the driver has no file tc/%d/traffic_class, which only NVIDIA's DOCA-OFED "+
+				"has", p.port.Number)
 		}
 		if err != nil {
 			r.because(p.portRef, err)
@@ -104,16 +108,19 @@ func (p forcedPort) judgeClass(settings []class) (doctor.Finding, bool) {
 		return f, false
 	}
 	if p.class&3 == 3 {
-		f.Summary = fmt.Sprintf("the driver forces class %d, whose ECN bits say that every packet met congestion", p.class)
+		f.Summary = fmt.Sprintf("the driver forces class %d, whose ECN bits say that every packet met "+
+			"congestion", p.class)
 		f.Actions = []doctor.Action{doctor.Note("write %d to %s", p.class&^3|2, p.ev.Path)}
 		return f, true
 	}
 	for _, c := range settings {
 		if c.dscp() != p.class>>2 {
 			f.Evidence = append(f.Evidence, c.ev...)
-			f.Summary = fmt.Sprintf("the driver forces %s, and %s asks for DSCP %d: queue pairs that the kernel doesn't "+
+			f.Summary = fmt.Sprintf("the driver forces %s, and %s asks for DSCP %d: queue pairs that the kernel "+
+				"doesn't "+
 				"set up use another priority than the others", p.text(), c.where, c.dscp())
-			f.Actions = []doctor.Action{doctor.Note("use the same class in both, that of the switches' lossless priority")}
+			f.Actions = []doctor.Action{doctor.Note("use the same class in both, that of the switches' lossless " +
+				"priority")}
 			return f, true
 		}
 	}
@@ -126,8 +133,10 @@ func onlyForced(known []forcedPort, settings []class) (doctor.Finding, bool) {
 	for _, p := range known {
 		if p.class > 3 {
 			f.Evidence = append(f.Evidence, p.ev)
-			f.Summary = fmt.Sprintf("only the driver gives RoCE packets DSCP %d (%s); no file of this host sets it for "+
-				"libraries, so that queue pairs of GPUs (NCCL GIN, NVSHMEM IBGDA) send with DSCP 0", p.class>>2, p.object())
+			f.Summary = fmt.Sprintf("only the driver gives RoCE packets DSCP %d (%s); no file of this host sets "+
+				"it for "+
+				"libraries, so that queue pairs of GPUs (NCCL GIN, NVSHMEM IBGDA) send with DSCP "+
+				"0", p.class>>2, p.object())
 			f.Actions = []doctor.Action{doctor.Note("for jobs, unless their environment has it: NCCL_IB_TC=%d "+
 				"NVSHMEM_IB_TRAFFIC_CLASS=%d", p.class, p.class)}
 		}

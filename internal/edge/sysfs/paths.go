@@ -24,9 +24,10 @@ const (
 	Proc                 = "proc"                       // processes
 	ConfigRDMACM         = "sys/kernel/config/rdma_cm"  // settings of rdma_cm by device and port
 	ProcNUMABalancing    = "proc/sys/kernel/numa_balancing"
-	DebugMLX5            = "sys/kernel/debug/mlx5" // settings of mlx5_core by PCI address, for root
-	EtcNCCL              = "etc/nccl.conf"         // NCCL's variables for all jobs of the host
-	EtcUCX               = "etc/ucx/ucx.conf"      // UCX's variables for all jobs of the host
+	DebugMLX5            = "sys/kernel/debug/mlx5"     // settings of mlx5_core by PCI address, for root
+	ConfigBnxtRe         = "sys/kernel/config/bnxt_re" // settings of Broadcom's bnxt_re by device and port
+	EtcNCCL              = "etc/nccl.conf"             // NCCL's variables for all jobs of the host
+	EtcUCX               = "etc/ucx/ucx.conf"          // UCX's variables for all jobs of the host
 )
 
 // Files that container runtimes create.

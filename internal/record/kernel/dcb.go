@@ -59,8 +59,8 @@ func readDCB(ctx context.Context, s *inventory.Snapshot, query dcbQuery) ([]fact
 	return out, nil
 }
 
-// dcbNetdevs returns the names of the Ethernet devices that RDMA ports use. Of a bond it returns the
-// members, which have the settings.
+// dcbNetdevs returns the names of the Ethernet devices that RDMA ports use. Of a bond it returns
+// the members, which have the settings.
 func dcbNetdevs(s *inventory.Snapshot) []string {
 	var names []string
 	add := func(name string) {

@@ -36,12 +36,14 @@ func TestReadDCB(t *testing.T) {
 		switch name {
 		case "eth0":
 			return dcbnl.State{
-				Netdev: name, DCBX: &mode, PFC: &dcbnl.PFC{Capacity: 8, Enabled: 8, Delay: 7, Requests: [8]uint64{3: 5}},
-				ETS:     &dcbnl.ETS{Willing: 1, TxBandwidth: [8]uint8{100}, PriorityClass: [8]uint8{3: 1}},
-				Apps:    []dcbnl.App{{Selector: 5, Protocol: 26, Priority: 3}},
-				PeerPFC: &dcbnl.PFC{Enabled: 16, Indications: [8]uint64{1}},
-				PeerETS: &dcbnl.ETS{Algorithm: [8]uint8{2}}, PeerApps: []dcbnl.App{{Selector: 1, Protocol: 2, Priority: 3}},
-				Buffer: &dcbnl.Buffer{Priority: [8]uint8{3: 1}, Bytes: [8]uint32{1, 2}, Total: 3},
+				Netdev: name, DCBX: &mode,
+				PFC:      &dcbnl.PFC{Capacity: 8, Enabled: 8, Delay: 7, Requests: [8]uint64{3: 5}},
+				ETS:      &dcbnl.ETS{Willing: 1, TxBandwidth: [8]uint8{100}, PriorityClass: [8]uint8{3: 1}},
+				Apps:     []dcbnl.App{{Selector: 5, Protocol: 26, Priority: 3}},
+				PeerPFC:  &dcbnl.PFC{Enabled: 16, Indications: [8]uint64{1}},
+				PeerETS:  &dcbnl.ETS{Algorithm: [8]uint8{2}},
+				PeerApps: []dcbnl.App{{Selector: 1, Protocol: 2, Priority: 3}},
+				Buffer:   &dcbnl.Buffer{Priority: [8]uint8{3: 1}, Bytes: [8]uint32{1, 2}, Total: 3},
 			}, nil
 		case "eth1":
 			return dcbnl.State{Netdev: name}, syscall.EOPNOTSUPP
@@ -54,11 +56,12 @@ func TestReadDCB(t *testing.T) {
 	want := []facts.DCB{
 		{
 			Netdev: "eth0", DCBX: &mode, PFC: &facts.PFC{Capacity: 8, Enabled: 8, Delay: 7, Requests: [8]uint64{3: 5}},
-			ETS:     &facts.ETS{Willing: true, Bandwidth: [8]uint8{100}, PriorityTC: [8]uint8{3: 1}},
-			Apps:    []facts.DCBApp{{Selector: 5, Protocol: 26, Priority: 3}},
-			PeerPFC: &facts.PFC{Enabled: 16, Indications: [8]uint64{1}},
-			PeerETS: &facts.ETS{Algorithm: [8]uint8{2}}, PeerApps: []facts.DCBApp{{Selector: 1, Protocol: 2, Priority: 3}},
-			Buffer: &facts.Buffer{Priority: [8]uint8{3: 1}, Bytes: [8]uint32{1, 2}, Total: 3},
+			ETS:      &facts.ETS{Willing: true, Bandwidth: [8]uint8{100}, PriorityTC: [8]uint8{3: 1}},
+			Apps:     []facts.DCBApp{{Selector: 5, Protocol: 26, Priority: 3}},
+			PeerPFC:  &facts.PFC{Enabled: 16, Indications: [8]uint64{1}},
+			PeerETS:  &facts.ETS{Algorithm: [8]uint8{2}},
+			PeerApps: []facts.DCBApp{{Selector: 1, Protocol: 2, Priority: 3}},
+			Buffer:   &facts.Buffer{Priority: [8]uint8{3: 1}, Bytes: [8]uint32{1, 2}, Total: 3},
 		},
 		{Netdev: "eth2", PFC: &facts.PFC{}, Errors: []string{"broken framing"}},
 	}
