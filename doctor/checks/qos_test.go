@@ -119,7 +119,7 @@ func TestDSCPLossless(t *testing.T) {
 		},
 		{
 			"map of the driver's file", "dscp-lossless",
-			all(lossless, onPorts("qos/dscp2prio", "dscp2prio mapping:\n26 4\n27 3")),
+			all(lossless, onPorts("qos/dscp2prio", "dscp2prio mapping:\n26 4\n27 3\n26 3 old")),
 			"info mlx5_0:1|have priority 4|for DSCP 27; jobs must set one of these",
 		},
 		{"broken map", "dscp-lossless", all(lossless, onPorts("qos/dscp2prio", "none")), "unknown mlx5_0:1"},
