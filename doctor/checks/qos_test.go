@@ -126,7 +126,9 @@ func TestDSCPLossless(t *testing.T) {
 		{
 			"no entry: default priority", "dscp-lossless", dcbOf(losslessDCB, func(_ int, d *facts.DCB) {
 				d.Apps = []facts.DCBApp{
-					{Selector: 5, Protocol: 46, Priority: 5}, {Selector: 1, Protocol: 0, Priority: 3},
+					{Selector: 5, Protocol: 46, Priority: 5},
+					{Selector: 1, Protocol: 0, Priority: 3},
+					{Selector: 1, Protocol: 0x8906, Priority: 0},
 				}
 			}), "",
 		},
@@ -134,6 +136,10 @@ func TestDSCPLossless(t *testing.T) {
 			"no DSCP is lossless", "dscp-lossless", dcbOf(losslessDCB, func(_ int, d *facts.DCB) {
 				d.Apps = []facts.DCBApp{{Selector: 5, Protocol: 26, Priority: 4}}
 			}), "info mlx5_0:1|no DSCP has a lossless priority",
+		},
+		{
+			"class 0 forced", "dscp-lossless", all(lossless, tclasses("Global tclass=0")),
+			"fail mlx5_0:1: RoCE packets with DSCP 0 (Global tclass=0) have priority 0",
 		},
 		{
 			"Broadcom's DSCP", "dscp-lossless", all(lossless, broadcom("roce_dscp", "0x28")),
@@ -447,8 +453,8 @@ func TestQoSElsewhere(t *testing.T) {
 	state := all(dcbOf(factoryDCB, func(_ int, d *facts.DCB) { d.PFC.Enabled = 8 }), onPorts("qos/trust", "pcp"))
 	for name, tree := range map[string]*nodetree.Tree{
 		"a pod":      load(t, qosTree, state, pod),
-		"a VF":       load(t, "07_sriov_vf_pod"),
-		"InfiniBand": load(t, "01_ib_8hca"),
+		"a VF":       load(t, "07_sriov_vf_pod", faultyEverywhere),
+		"InfiniBand": load(t, "01_ib_8hca", faultyEverywhere),
 		"EFA":        load(t, "48_efa"),
 		"software":   load(t, "51_rxe_siw"),
 	} {
@@ -459,6 +465,38 @@ func TestQoSElsewhere(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// faultyEverywhere gives all network devices and RDMA devices of a node settings that the checks
+// would report.
+func faultyEverywhere(t *testing.T, tree *nodetree.Tree) {
+	t.Helper()
+	snap := scan(t, tree)
+	var list []facts.DCB
+	for _, n := range snap.Netdevs {
+		d := factoryDCB(n.Name)
+		d.PFC.Enabled = 0xf8
+		list = append(list, d)
+	}
+	recorded(facts.Facts{DCB: known(list)})(t, tree)
+	for _, d := range snap.Devices {
+		set("sys/class/infiniband/"+d.Name+"/tc/1/traffic_class", "Global tclass=107")(t, tree)
+	}
+}
+
+// TestQoSOfOtherPorts checks that a management port is not compared with the compute ports.
+func TestQoSOfOtherPorts(t *testing.T) {
+	var list []facts.DCB
+	for _, name := range []string{"ens1np0", "ens2np0", "ens9f0np0", "ens9f1np1"} {
+		d := losslessDCB(name)
+		if strings.HasPrefix(name, "ens9") {
+			d.PFC.Enabled = 0
+		}
+		list = append(list, d)
+	}
+	if got := findings(t, load(t, "49_bond", recorded(facts.Facts{DCB: known(list)})), "pfc-priority"); got != "" {
+		t.Errorf("pfc-priority: %s, want nothing beside passes", got)
 	}
 }
 
