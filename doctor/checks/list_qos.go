@@ -6,5 +6,15 @@ import "github.com/rdmakit/rdmakit/doctor"
 func qosChecks() []doctor.Check {
 	return []doctor.Check{
 		globalPause(),
+		roceTrust(),
+		dscpLossless(),
+		pfcPriority(),
+		roceECN(),
+		cnpClass(),
+		rdmaCMClass(),
+		trafficClass(),
+		pfcBuffer(),
+		ccAlgorithm(),
+		dcbxPeer(),
 	}
 }

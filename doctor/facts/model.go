@@ -157,14 +157,16 @@ type DCB struct {
 	Buffer  *Buffer  `json:"buffer,omitempty"`
 	PeerPFC *PFC     `json:"peerPFC,omitempty"` // as the switch announces it (LLDP)
 	PeerETS *ETS     `json:"peerETS,omitempty"`
-	Errors  []string `json:"errors,omitempty"`
+	// PeerApps is the peer's table of protocols.
+	PeerApps []DCBApp `json:"peerApps,omitempty"`
+	Errors   []string `json:"errors,omitempty"`
 }
 
 // PFC is priority flow control (struct ieee_pfc).
 type PFC struct {
 	Enabled     uint8     `json:"enabled"` // bit n: priority n is lossless
 	Capacity    uint8     `json:"capacity"`
-	Delay       uint16    `json:"delay"`
+	Delay       uint16    `json:"delay"`                // bit times; of mlx5 the length of the cable in m
 	Requests    [8]uint64 `json:"requests,omitzero"`    // pause frames sent
 	Indications [8]uint64 `json:"indications,omitzero"` // pause frames received
 }
@@ -173,7 +175,8 @@ type PFC struct {
 type ETS struct {
 	PriorityTC [8]uint8 `json:"priorityTC"`
 	Bandwidth  [8]uint8 `json:"bandwidth"` // percent by traffic class
-	Algorithm  [8]uint8 `json:"algorithm"` // by traffic class: 0 strict, 2 ETS
+	Algorithm  [8]uint8 `json:"algorithm"` // by traffic class: 0 strict, 2 ETS, 255 the driver's own
+	Willing    bool     `json:"willing,omitempty"`
 }
 
 // DCBApp maps a protocol to a priority (struct dcb_app).

@@ -25,8 +25,11 @@ const (
 	ConfigRDMACM         = "sys/kernel/config/rdma_cm"  // settings of rdma_cm by device and port
 	ProcIPv4Conf         = "proc/sys/net/ipv4/conf"     // settings of network devices, and all/
 	ProcNeighIPv4        = "proc/sys/net/ipv4/neigh/default"
-	ProcIPTablesNames    = "proc/net/ip_tables_names" // tables of iptables without nf_tables
-	DebugMlx5            = "sys/kernel/debug/mlx5"    // state of mlx5 functions, by PCI address
+	ProcIPTablesNames    = "proc/net/ip_tables_names"  // tables of iptables without nf_tables
+	DebugMlx5            = "sys/kernel/debug/mlx5"     // state of mlx5 functions, by PCI address
+	ConfigBnxtRe         = "sys/kernel/config/bnxt_re" // settings of Broadcom's bnxt_re by device and port
+	EtcNCCL              = "etc/nccl.conf"             // NCCL's variables for all jobs of the host
+	EtcUCX               = "etc/ucx/ucx.conf"          // UCX's variables for all jobs of the host
 )
 
 // Files of the machine that decide whether its devices reach each other and how fast.

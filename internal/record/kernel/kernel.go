@@ -23,6 +23,7 @@ func Collectors(now func() time.Time) []facts.Collector {
 		ethtoolModules(now),
 		ethtoolSettings(now),
 		kernelLog(now),
+		dcb(now),
 		resolver(now),
 		pci(now),
 		daemons(now),
