@@ -16,6 +16,7 @@ func dscpLossless() doctor.Check {
 		ID: "dscp-lossless", Title: "RoCE packets beside the lossless priority", Severity: doctor.OutcomeFail,
 		Group: doctor.GroupQoS, Numbers: []int{49}, Needs: doctor.NeedDevices,
 		Facts:      []facts.Kind{facts.KindDCB},
+		Uses:       []facts.Kind{facts.KindEnvironment},
 		Reads:      append(mapFiles(), classFiles()...),
 		Thresholds: []doctor.Threshold{roceDSCP()},
 		Explanation: prose.Join(`

@@ -226,5 +226,25 @@ func jobClasses(in *doctor.Input) ([]class, error) {
 			}
 		}
 	}
-	return list, nil
+	return append(list, environmentClasses(in)...), nil
+}
+
+// environmentClasses returns the classes that the environment of this process gives to jobs.
+func environmentClasses(in *doctor.Input) []class {
+	if !in.Facts.Environment.Known() {
+		return nil
+	}
+	var list []class
+	for _, name := range []string{"NCCL_IB_TC", "UCX_IB_TRAFFIC_CLASS"} {
+		text, ok := in.Facts.Environment.Value[name]
+		n, err := strconv.ParseUint(strings.TrimSpace(text), 0, 8)
+		if !ok || err != nil { // not set, "auto", -1
+			continue
+		}
+		list = append(list, class{
+			value: int(n), where: fmt.Sprintf("%s=%d in the environment", name, n), sure: true,
+			ev: []doctor.Evidence{{Path: "environment:" + name, Value: strconv.FormatUint(n, 10)}},
+		})
+	}
+	return list
 }

@@ -119,3 +119,15 @@ func TestNoQoSRemedyCanBePasted(t *testing.T) {
 		t.Errorf("only %d actions", seen)
 	}
 }
+
+// TestEnvironmentClass compares the class that the driver forces with that of the environment, as
+// with that of a file.
+func TestEnvironmentClass(t *testing.T) {
+	for value, want := range map[string]string{"106": "", "0x6a": "", "160": "warn ", "auto": "", "-1": ""} {
+		env := recorded(facts.Facts{Environment: known(map[string]string{"NCCL_IB_TC": value})})
+		got := qosFindings(t, load(t, qosTree, tclasses("Global tclass=106"), env), "traffic-class")
+		if want == "" && strings.Contains(got, "warn ") || want != "" && !strings.Contains(got, want) {
+			t.Errorf("NCCL_IB_TC=%s beside the driver's 106: %q, want %q", value, got, want)
+		}
+	}
+}

@@ -15,15 +15,14 @@ func trafficClass() doctor.Check {
 	return doctor.Check{
 		ID: "traffic-class", Title: "traffic class other than the one of jobs", Severity: doctor.OutcomeWarn,
 		Group: doctor.GroupQoS, Numbers: []int{55}, Needs: doctor.NeedDevices,
-		Reads: classFiles(),
+		Reads: classFiles(), Uses: []facts.Kind{facts.KindEnvironment},
 		Explanation: prose.Join(`
 			NVIDIA's out-of-tree driver can give all queue pairs of a port one traffic class, whatever
 			the program asks for. Queue pairs that a program or a GPU sets up without the kernel
 			(NCCL's GIN with GDAKI, NVSHMEM's IBGDA, DOCA) don't get it: without a class of their own
 			they send with DSCP 0, on the lossy priority, and fail with exceeded retries under load.`),
 		Remedy: "Set the same class for jobs: NCCL_IB_TC, NVSHMEM_IB_TRAFFIC_CLASS and UCX_IB_TRAFFIC_CLASS, in " +
-			"their " +
-			"environment or in /etc/nccl.conf and /etc/ucx/ucx.conf. `rdmactl env lint` compares the " +
+			"their environment or in /etc/nccl.conf and /etc/ucx/ucx.conf. `rdmactl env lint` compares the " +
 			"environment of a job.",
 		Sources: []string{
 			"NVIDIA DOCA-OFED: tc/PORT/traffic_class", "NCCL: NCCL_IB_TC, /etc/nccl.conf",

@@ -86,8 +86,8 @@ func limitOf(limits, label string) (facts.Range, bool) {
 	return facts.Range{}, false
 }
 
-// daemonSettings returns the lines about locked memory: of the unit of a daemon, of systemd, and for
-// logins. Nothing else of these files is kept, because units hold passwords.
+// daemonSettings returns the lines about locked memory: of the unit of a daemon, of systemd, and
+// for logins. Nothing else of these files is kept, because units hold passwords.
 func daemonSettings(root fs.FS, daemon string) []facts.DaemonSetting {
 	var out []facts.DaemonSetting
 	add := func(pattern string, is func(line string) bool) {
