@@ -29,6 +29,7 @@ func formChecks() []doctor.Check {
 	of := func(id string, g doctor.Group, findings ...doctor.Finding) doctor.Check {
 		c := giving(id, findings...)
 		c.Group = g
+		c.Uses = []facts.Kind{facts.KindClock, facts.KindLinks}
 		return c
 	}
 	bad := doctor.Finding{

@@ -91,7 +91,10 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 		NotCovered: slices.Concat([]string{}, opts.NotCovered),
 	}
 	if in.Facts != nil {
-		r.Gathered = in.Facts.Gathered()
+		used := opts.Kinds(checks)
+		r.Gathered = slices.DeleteFunc(in.Facts.Gathered(), func(g facts.Gathering) bool {
+			return !slices.Contains(used, g.Kind) // a recording has more
+		})
 	}
 	if in.Snapshot != nil {
 		r.Node, r.Unseen = in.Snapshot.Host.Name, in.Snapshot.Unseen()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -325,5 +326,19 @@ func BenchmarkRun(b *testing.B) {
 		if _, err := doctor.Run(b.Context(), []doctor.Check{c}, node(), doctor.Options{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A recording has more kinds than a run of some checks uses; the report names those that are used.
+func TestRunNamesGathered(t *testing.T) {
+	in := node()
+	in.Facts = facts.New(nil)
+	in.Facts.Clock = &facts.Datum[facts.ClockDiscipline]{Took: time.Second}
+	in.Facts.Links = &facts.Datum[[]facts.Link]{Took: time.Second}
+	c := giving("clock", found(doctor.OutcomePass, ""))
+	c.Facts = []facts.Kind{facts.KindClock}
+	r := run(t, in, doctor.Options{}, c)
+	if len(r.Gathered) != 1 || r.Gathered[0].Kind != facts.KindClock {
+		t.Errorf("Run: gathered %+v, want the clock only", r.Gathered)
 	}
 }

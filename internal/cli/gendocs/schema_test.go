@@ -186,6 +186,10 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 		{"demo", "-o", "json"},
 		{"applet", "list", "-o", "json"},
 		{"applet", "install", t.TempDir(), "-o", "json"},
+		{
+			"doctor", "--from", fabrics,
+			"--from", filepath.Join("..", "..", "testkit", "testtrees", "consensus", "gpu-00.tree"), "-o", "json",
+		},
 		{"env", "consensus", filepath.Join("..", "..", "testkit", "testtrees", "consensus"), "-o", "json"},
 		{"k8s", "lint", filepath.Join("..", "..", "..", "k8s", "lint", "testdata", "reports"), "-o", "json"},
 		{"k8s", "plan", fabrics, "-o", "json"},

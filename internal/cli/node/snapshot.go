@@ -138,7 +138,7 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sourc
 	case n.Local:
 		opts.Origin, opts.Environment = bundle.OriginMachine, app.Environment()
 		opts.Facts = func(ctx context.Context, snap *inventory.Snapshot) *facts.Facts {
-			f := facts.New(nil)
+			f := facts.New(n.Root)
 			f.Gather(ctx, snap, kernel.Collectors(app.Now), kernel.Passive()...)
 			return f
 		}
@@ -162,14 +162,22 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sourc
 	if opts.Extra, err = snapshotExtra(cmd.Context(), n); err != nil {
 		return opts, err
 	}
-	for _, c := range checks.All() {
-		opts.Patterns = append(opts.Patterns, c.Reads...)
-	}
-	for _, c := range nodes.Comparisons() {
-		opts.Patterns = append(opts.Patterns, c.Reads...)
-	}
+	opts.Patterns = checkedFiles()
 	opts.Redact, err = f.redactor(cmd)
 	return opts, err
+}
+
+// checkedFiles returns the patterns of the files that checks and comparisons read, each once.
+func checkedFiles() []string {
+	var patterns []string
+	for _, c := range checks.All() {
+		patterns = append(patterns, c.Reads...)
+	}
+	for _, c := range nodes.Comparisons() {
+		patterns = append(patterns, c.Reads...)
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns)
 }
 
 // verbsTime is the time limit for libibverbs, so that the rest is recorded even if a driver hangs.

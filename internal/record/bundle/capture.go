@@ -125,7 +125,7 @@ func (o *Options) once(ctx context.Context) (*Bundle, error) {
 	limited, cancel := context.WithTimeout(ctx, o.Limits.Time)
 	defer cancel()
 	readExtras(limited, src.Root)
-	readPatterns(limited, src.Root, o.Patterns)
+	r.readPatterns(limited, src.Root, o.Patterns)
 	versions := readVersions(limited, o.Sources.Root)
 	r.complete(ctx)
 	if err := ctx.Err(); err != nil {

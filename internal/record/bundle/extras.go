@@ -125,14 +125,16 @@ func readExtras(ctx context.Context, root fs.FS) {
 
 // readPatterns reads the files that match patterns of absolute paths through root, which records
 // them, and follows the links on the way to them.
-func readPatterns(ctx context.Context, root fs.FS, patterns []string) {
+func (r *recorder) readPatterns(ctx context.Context, root fs.FS, patterns []string) {
 	for _, pattern := range patterns {
 		names, _ := fs.Glob(root, strings.TrimPrefix(pattern, "/")) // only a bad pattern fails
 		for _, name := range names {
 			if ctx.Err() != nil {
 				return
 			}
-			_, _ = fs.ReadFile(root, name) // noted
+			if !r.has(name) {
+				_, _ = fs.ReadFile(root, name) // noted
+			}
 		}
 	}
 }

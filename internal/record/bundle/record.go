@@ -238,6 +238,15 @@ func (r *recorder) content(name string, data []byte, err error) {
 	}
 }
 
+// has reports whether the content of a file, or the error of reading it, is recorded already.
+func (r *recorder) has(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, err := r.resolve(name, true, false)
+	s := r.seen[at]
+	return err == nil && s != nil && s.kind == kindFile && s.read
+}
+
 // names records the result of listing a directory.
 func (r *recorder) names(name string, names []string, err error) {
 	r.mu.Lock()
