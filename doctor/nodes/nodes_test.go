@@ -31,8 +31,10 @@ func cluster(t *testing.T, changes ...change) []nodes.Node {
 	t.Helper()
 	var list []nodes.Node
 	for i, c := range changes {
-		tree, err := host.New(host.Spec{Node: i, Rails: 2, GPUs: 2, GIDs: 4, Netdev: "rail%d",
-			NICs: []host.NIC{host.Management()}})
+		tree, err := host.New(host.Spec{
+			Node: i, Rails: 2, GPUs: 2, GIDs: 4, Netdev: "rail%d",
+			NICs: []host.NIC{host.Management()},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,19 +93,25 @@ func TestComparisons(t *testing.T) {
 	}
 	fec := func(active string) change {
 		return gathered(func(name string, f *facts.Facts) {
-			f.Ethtool = &facts.Datum[[]facts.Ethtool]{Value: []facts.Ethtool{{Netdev: name,
-				FEC: &facts.FEC{Active: active}}}}
+			f.Ethtool = &facts.Datum[[]facts.Ethtool]{Value: []facts.Ethtool{{
+				Netdev: name,
+				FEC:    &facts.FEC{Active: active},
+			}}}
 		})
 	}
 	part := func(number string) change {
 		return gathered(func(name string, f *facts.Facts) {
-			f.Modules = &facts.Datum[[]facts.Module]{Value: []facts.Module{{Netdev: name, Vendor: "Mellanox",
-				PartNumber: number}}}
+			f.Modules = &facts.Datum[[]facts.Module]{Value: []facts.Module{{
+				Netdev: name, Vendor: "Mellanox",
+				PartNumber: number,
+			}}}
 		})
 	}
 	dscp := func(priority uint8) facts.DCB {
-		return facts.DCB{Apps: []facts.DCBApp{{Selector: 5, Protocol: 26, Priority: priority}, {Selector: 1,
-			Protocol: 26, Priority: 7}}}
+		return facts.DCB{Apps: []facts.DCBApp{{Selector: 5, Protocol: 26, Priority: priority}, {
+			Selector: 1,
+			Protocol: 26, Priority: 7,
+		}}}
 	}
 	const dev = "mlx5_0"
 	tests := []struct {
@@ -112,31 +120,47 @@ func TestComparisons(t *testing.T) {
 	}{
 		// One card of each node has another version than its neighbour: a finding of the node, not
 		// of the cluster.
-		{"firmware", set(map[string]string{"sys/class/infiniband/mlx5_0/fw_ver": "28.43.2026"}),
-			set(map[string]string{"sys/class/infiniband/mlx5_0/fw_ver": "28.39.1002"})},
-		{"kernel", set(map[string]string{"proc/sys/kernel/osrelease": "6.8.0-45"}),
-			set(map[string]string{"proc/sys/kernel/osrelease": "6.8.0-47"})},
-		{"driver-version", set(map[string]string{"sys/module/mlx5_core/version": "24.10-1.1.4"}),
-			set(map[string]string{"sys/module/mlx5_core/version": "24.04-0.7.0"})},
+		{
+			"firmware", set(map[string]string{"sys/class/infiniband/mlx5_0/fw_ver": "28.43.2026"}),
+			set(map[string]string{"sys/class/infiniband/mlx5_0/fw_ver": "28.39.1002"}),
+		},
+		{
+			"kernel", set(map[string]string{"proc/sys/kernel/osrelease": "6.8.0-45"}),
+			set(map[string]string{"proc/sys/kernel/osrelease": "6.8.0-47"}),
+		},
+		{
+			"driver-version", set(map[string]string{"sys/module/mlx5_core/version": "24.10-1.1.4"}),
+			set(map[string]string{"sys/module/mlx5_core/version": "24.04-0.7.0"}),
+		},
 		{"cable", part("MCP1650-V001E30"), part("MFS1S00-H010V")},
 		{"fec", fec("RS"), fec("BaseR")},
 		{"pfc", known(facts.DCB{PFC: &facts.PFC{Enabled: 8}}), known(facts.DCB{PFC: &facts.PFC{Enabled: 16}})},
 		{"dscp-map", known(dscp(3)), known(dscp(4))},
-		{"trust", set(map[string]string{"sys/class/net/rail1/qos/trust": "dscp"}),
-			set(map[string]string{"sys/class/net/rail1/qos/trust": "pcp"})},
-		{"roce-tos", set(map[string]string{"sys/kernel/config/rdma_cm/" + dev + "/ports/1/default_roce_tos": "106"}),
-			set(map[string]string{"sys/kernel/config/rdma_cm/" + dev + "/ports/1/default_roce_tos": "0"})},
-		{"roce-mode",
+		{
+			"trust", set(map[string]string{"sys/class/net/rail1/qos/trust": "dscp"}),
+			set(map[string]string{"sys/class/net/rail1/qos/trust": "pcp"}),
+		},
+		{
+			"roce-tos", set(map[string]string{"sys/kernel/config/rdma_cm/" + dev + "/ports/1/default_roce_tos": "106"}),
+			set(map[string]string{"sys/kernel/config/rdma_cm/" + dev + "/ports/1/default_roce_tos": "0"}),
+		},
+		{
+			"roce-mode",
 			set(map[string]string{"sys/kernel/config/rdma_cm/" + dev + "/ports/1/default_roce_mode": "RoCE v2"}),
-			set(map[string]string{"sys/kernel/config/rdma_cm/" + dev + "/ports/1/default_roce_mode": "IB/RoCE v1"})},
+			set(map[string]string{"sys/kernel/config/rdma_cm/" + dev + "/ports/1/default_roce_mode": "IB/RoCE v1"}),
+		},
 		{"gpu-affinity", change{}, change{snapshot: func(s *inventory.Snapshot) {
 			s.Devices[1].Ports[0].GPUs[0].Distance = inventory.PCIDistancePHB
 		}}},
-		{"traffic-class",
+		{
+			"traffic-class",
 			set(map[string]string{"sys/class/infiniband/" + dev + "/tc/1/traffic_class": "Global tclass=106"}),
-			set(map[string]string{"sys/class/infiniband/" + dev + "/tc/1/traffic_class": ""})},
-		{"numa-balancing", set(map[string]string{"proc/sys/kernel/numa_balancing": "0"}),
-			set(map[string]string{"proc/sys/kernel/numa_balancing": "1"})},
+			set(map[string]string{"sys/class/infiniband/" + dev + "/tc/1/traffic_class": ""}),
+		},
+		{
+			"numa-balancing", set(map[string]string{"proc/sys/kernel/numa_balancing": "0"}),
+			set(map[string]string{"proc/sys/kernel/numa_balancing": "1"}),
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.id, func(t *testing.T) {

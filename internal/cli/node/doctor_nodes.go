@@ -56,7 +56,8 @@ func (f fromFlag) Set(name string) error {
 
 // runDoctorNodes checks several recorded nodes and compares them.
 func runDoctorNodes(app *cli.App, cmd *cobra.Command, checks []doctor.Check, names []string,
-	opts doctor.Options) error {
+	opts doctor.Options,
+) error {
 	list, err := openNodes(cmd.Context(), app, names)
 	if err != nil {
 		return err
@@ -117,8 +118,10 @@ func nodesBlocks(r nodes.Report, detail Detail) []output.Block {
 		if name == "" {
 			name = n.Source
 		}
-		blocks = append(blocks, output.Text{Lines: [][]output.Cell{{output.Bold("node " + name),
-			output.Dim("  " + n.Source)}}})
+		blocks = append(blocks, output.Text{Lines: [][]output.Cell{{
+			output.Bold("node " + name),
+			output.Dim("  " + n.Source),
+		}}})
 		blocks = append(blocks, nodeFaults(n.Report, detail)...)
 	}
 	blocks = append(blocks, consensusBlocks(r.Comparison, detail == DetailWide)...)

@@ -43,7 +43,7 @@ func TestEcho(t *testing.T) {
 func TestARP(t *testing.T) {
 	own, target := unhex(t, "020000000001"), []byte{10, 0, 0, 9}
 	// As arping -D sends it: tcpdump says "Request who-has 10.0.0.9 tell 0.0.0.0, length 28".
-	want := unhex(t, "ffff ffff ffff 0200 0000 0001 0806 0001 0800 0604 0001 0200 0000 0001 0000 0000 "+
+	want := unhex(t, "ffffffffffff 0200 0000 0001 0806 0001 0800 0604 0001 0200 0000 0001 0000 0000 "+
 		"0000 0000 0000 0a00 0009")
 	if got := arpProbe(own, target); !bytes.Equal(got, want) {
 		t.Errorf("arpProbe = %x, want %x", got, want)

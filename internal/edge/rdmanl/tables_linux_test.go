@@ -121,8 +121,8 @@ func ipRuleLine(family string, r map[string]any) string {
 		if r[key] == nil || r[key] == "all" {
 			return
 		}
-		a, bits := netip.MustParseAddr(fmt.Sprint(r[key])), 0
-		bits = a.BitLen()
+		a := netip.MustParseAddr(fmt.Sprint(r[key]))
+		bits := a.BitLen()
 		if n, ok := r[key+"len"].(float64); ok {
 			bits = int(n)
 		}
