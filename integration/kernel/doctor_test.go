@@ -73,8 +73,8 @@ func TestDoctorLimits(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)
 	const limits = "/etc/security/limits.d/rdmakit-test.conf"
-	output(t, g, "cp "+rdmactl+" "+rdmactlShared+"; chmod 755 "+rdmactlShared+"; id job >/dev/null 2>&1 || useradd -m job; "+
-		"echo 'job - memlock 64' > "+limits)
+	output(t, g, "cp "+rdmactl+" "+rdmactlShared+"; chmod 755 "+rdmactlShared+"; "+
+		"id job >/dev/null 2>&1 || useradd -m job; echo 'job - memlock 64' > "+limits)
 	out := output(t, g, "su job -c '"+rdmactlShared+" doctor --only memlock' 2>/dev/null; true")
 	output(t, g, "rm -f "+limits+" "+rdmactlShared)
 	if want := "FAIL     memlock: a process can lock only 64 KiB of memory"; !strings.Contains(out, want) {
@@ -100,7 +100,8 @@ func TestDoctorDuplicateAddress(t *testing.T) {
 	defer host("addr", "del", "192.0.2.77/32", "dev", "tap0")
 	out := output(t, g, "ip neigh flush dev eth0; "+rdmactl+" doctor --probe 192.0.2.77 --only duplicate-address "+
 		"2>/dev/null; true")
-	if want := "FAIL     duplicate-address rxe0:1: 2 MAC addresses answer for 192.0.2.77"; !strings.Contains(out, want) {
+	want := "FAIL     duplicate-address rxe0:1: 2 MAC addresses answer for 192.0.2.77"
+	if !strings.Contains(out, want) {
 		t.Errorf("doctor: want %q in\n%s", want, out)
 	}
 }
