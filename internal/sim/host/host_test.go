@@ -133,6 +133,9 @@ func TestFaults(t *testing.T) {
 			var want []string
 			for _, f := range spec.Faults() {
 				want = append(want, f.Check+" "+f.Object)
+				if strings.HasSuffix(name, string(host.NoSM)) { // the port's state, and its manager's address
+					want = append(want, "subnet-manager "+f.Object)
+				}
 				if f.Text == "" || f.Device != "" && s.Device(f.Device) == nil {
 					t.Errorf("fault %+v has no device of the node", f)
 				}
