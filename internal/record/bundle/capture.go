@@ -125,7 +125,8 @@ func (o *Options) once(ctx context.Context) (*Bundle, error) {
 	limited, cancel := context.WithTimeout(ctx, o.Limits.Time)
 	defer cancel()
 	readExtras(limited, src.Root)
-	r.readPatterns(limited, src.Root, o.Patterns)
+	r.readPatterns(limited, src.Root, o.patterns())
+	o.readOwnGroup(src.Root)
 	versions := readVersions(limited, o.Sources.Root)
 	r.complete(ctx)
 	if err := ctx.Err(); err != nil {
@@ -143,10 +144,8 @@ func (o *Options) once(ctx context.Context) (*Bundle, error) {
 		Redacted: o.Redacted, RedactionKey: o.RedactionKey,
 		Unreadable: r.unreadable(), Refused: problems(r.refused), Altered: problems(r.altered), Findings: []Finding{},
 	}}
-	if o.Facts != nil {
-		if err := b.AddJSON(FactsFile, o.Facts(ctx, &snap)); err != nil {
-			return nil, err
-		}
+	if err := o.addFacts(ctx, b, &snap); err != nil {
+		return nil, err
 	}
 	if err := o.documents(b, live, names, &snap, versions); err != nil {
 		return nil, err

@@ -236,12 +236,17 @@ func launchEnvironment(env map[string]string, redacted bool) map[string]string {
 	out := map[string]string{}
 	for name, value := range env {
 		known := slices.ContainsFunc(launchPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
-		secret := strings.Contains(value, "://") && strings.Contains(value, "@")
-		if known && !secret && !(redacted && names(name, value)) {
+		if known && keeps(name, value, redacted) {
 			out[name] = value
 		}
 	}
 	return out
+}
+
+// keeps reports whether a variable of a library may be recorded.
+func keeps(name, value string, redacted bool) bool {
+	secret := strings.Contains(value, "://") && strings.Contains(value, "@")
+	return !secret && !(redacted && names(name, value))
 }
 
 // names reports whether a variable may identify a person or a machine.
