@@ -117,8 +117,13 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 
 // runAll runs checks side by side and returns the findings of each, in their order.
 func runAll(ctx context.Context, checks []Check, in Input, opts Options) [][]Finding {
-	if in.Facts == nil {
+	switch {
+	case in.Facts == nil:
 		in.Facts = facts.New(nil)
+	case in.Facts.Files == nil: // decoded from a document
+		own := *in.Facts
+		own.Files = facts.NewFiles(nil)
+		in.Facts = &own
 	}
 	if opts.Budget > 0 {
 		var cancel context.CancelFunc

@@ -323,11 +323,10 @@ func (p *Plan) permutation() iter.Seq[Round] {
 func (p *Plan) byLeaf(rng *rand.Rand) []int {
 	order := rng.Perm(len(p.Cluster.Nodes))
 	rank := map[string]int{}
-	for _, i := range order {
-		if leaf := p.Cluster.Nodes[i].Leaf; leaf != "" {
-			if _, ok := rank[leaf]; !ok {
-				rank[leaf] = len(rank)
-			}
+	for _, i := range order { // nodes of no known leaf are a group, too
+		leaf := p.Cluster.Nodes[i].Leaf
+		if _, ok := rank[leaf]; !ok {
+			rank[leaf] = len(rank)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {

@@ -45,7 +45,7 @@ func runCardDriver(_ context.Context, in *doctor.Input) []doctor.Finding {
 		case slices.Contains(cardObstacles, o.ID):
 			findings = append(findings, doctor.Finding{
 				Outcome: doctor.OutcomeFail, Object: o.Object, Summary: o.Text,
-				Evidence: []doctor.Evidence{{Path: o.Path, Value: o.Value}}, Remedy: []string{o.Remedy},
+				Evidence: []doctor.Evidence{{Path: o.Path, Value: o.Value}}, Remedy: []string{"# " + o.Remedy},
 			})
 		case o.ID == inventory.ObstacleNoCard || o.ID == inventory.ObstacleNoPCIAccess:
 			reason = "no RDMA device on this node: " + o.Text

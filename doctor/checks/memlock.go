@@ -97,11 +97,9 @@ func containerMemlock(c *inventory.Container) []string {
 	return []string{
 		"# for a pod that runs as root: in its container's securityContext",
 		`#   capabilities: {add: ["IPC_LOCK"]}`,
-		"# for a pod that does not run as root IPC_LOCK has no effect: raise the limit of the runtime on each node",
-		"mkdir -p /etc/systemd/system/containerd.service.d",
-		`printf '[Service]\nLimitMEMLOCK=infinity\n' > /etc/systemd/system/containerd.service.d/memlock.conf`,
-		"systemctl daemon-reload && systemctl restart containerd",
-		"# then restart the pod",
+		"# for a pod that does not run as root IPC_LOCK has no effect: raise the limit of the runtime on each node,",
+		"# on the host and not in this pod: systemctl edit containerd, [Service] LimitMEMLOCK=infinity;",
+		"# restart containerd when no pod starts, then the pod",
 	}
 }
 

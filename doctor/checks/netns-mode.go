@@ -53,8 +53,8 @@ func runNetnsMode(_ context.Context, in *doctor.Input) []doctor.Finding {
 			english.Count(len(vfs), "virtual function")),
 		Actions: []doctor.Action{
 			doctor.Note("only if pods get virtual functions through the RDMA CNI plugin, and before they start:"),
-			doctor.Shell("rdma system set netns exclusive"),
-			doctor.Shell("echo 'options ib_core netns_mode=0' > /etc/modprobe.d/ib_core.conf"),
+			doctor.Note("rdma system set netns exclusive, or options ib_core netns_mode=0 in a file of " +
+				"/etc/modprobe.d and a reboot; the shared device plugin needs the mode shared"),
 		},
 	}}
 }

@@ -415,7 +415,7 @@ func TestMemlock(t *testing.T) {
 		{
 			"in a pod", "02_rocev2_8hca", all(pod, limits("8388608", "8388608")),
 			[]string{"fail node"},
-			[]string{`add: ["IPC_LOCK"]`, "does not run as root IPC_LOCK has no effect", "containerd.service.d"},
+			[]string{`add: ["IPC_LOCK"]`, "does not run as root IPC_LOCK has no effect", "systemctl edit containerd"},
 		},
 		{
 			"not recorded", "02_rocev2_8hca", remove("proc/self/limits"),

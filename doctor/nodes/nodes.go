@@ -102,6 +102,9 @@ func Run(ctx context.Context, checks []doctor.Check, list []Node, opts Options) 
 
 // outcome returns a comparison's verdict in the terms of doctor.
 func outcome(r consensus.Report) doctor.Outcome {
+	if r.Verdict == consensus.VerdictNone {
+		return doctor.OutcomeNotApplicable
+	}
 	worst := doctor.OutcomePass
 	for _, d := range r.Differences {
 		worst = worse(worst, map[consensus.Severity]doctor.Outcome{

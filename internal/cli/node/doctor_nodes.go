@@ -80,6 +80,8 @@ func (f doctorFlags) validateNodes(app *cli.App) error {
 		return errors.New("--since compares the reports of one node; give one --from")
 	case f.nagios:
 		return errors.New("--nagios is for one node; give one --from")
+	case len(f.probe) > 0 || f.interval > 0:
+		return errors.New("--probe and --interval need the running node, not recordings")
 	case f.exitOn != "" || f.strict:
 		return errors.New("--exit-on and --strict are for one node; give one --from")
 	case !slices.Contains(output.Formats(), app.Out.Format()):
