@@ -31,7 +31,7 @@ var replayed = [...][]string{
 }
 
 // The times of scans, of counter readings and of gathering, and values that change all the time.
-var moving = regexp.MustCompile(`(?m)^.*"?(taken|seconds)"?: .*$\n?`)
+var moving = regexp.MustCompile(`(?m)^.*"?(taken|seconds)"?: .*$\n?|[0-9]+ messages`)
 
 // replays compares the output of commands, run as a user, on the guest and on a bundle of it.
 func replays(commands []string, file, as string) comparison {
