@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -171,9 +172,11 @@ func connectTCP(ctx context.Context, host string, port int, waiting func()) (Con
 
 // watchCM returns a context that ends if a client asks for a connection by rdma_cm. Without a
 // communication manager, or if the port is in use, nothing is watched.
+// Nor on devices of the kernel: beside an iWARP device its listener takes the TCP port, too.
 func watchCM(ctx context.Context, device *verbs.Device, port int) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
-	if !device.Capabilities().Has(verbs.CapConnector) {
+	engine := strings.Contains(device.Name(), "@")
+	if !engine || !device.Capabilities().Has(verbs.CapConnector) {
 		return watched, func() { cancel(nil) }
 	}
 	l, err := device.Listen(ctx, netip.AddrPortFrom(netip.Addr{}, uint16(port)), verbs.ListenOptions{})
