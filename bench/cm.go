@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -175,8 +174,7 @@ func connectTCP(ctx context.Context, host string, port int, waiting func()) (Con
 // Nor on devices of the kernel: beside an iWARP device its listener takes the TCP port, too.
 func watchCM(ctx context.Context, device *verbs.Device, port int) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
-	engine := strings.Contains(device.Name(), "@")
-	if !engine || !device.Capabilities().Has(verbs.CapConnector) {
+	if !isEngine(device.Name()) || !device.Capabilities().Has(verbs.CapConnector) {
 		return watched, func() { cancel(nil) }
 	}
 	l, err := device.Listen(ctx, netip.AddrPortFrom(netip.Addr{}, uint16(port)), verbs.ListenOptions{})

@@ -227,11 +227,14 @@ func (s *intervals) point(size int, iterations uint64, exchanges int) LatencyPoi
 	return p
 }
 
-// scaleOf returns the scale of a device's results: engines in user space have an @ in their names,
-// kernel devices never do.
+// scaleOf returns the scale of a device's results.
 func scaleOf(device string) string {
-	if strings.Contains(device, "@") {
+	if isEngine(device) {
 		return ScaleSoftware
 	}
 	return ""
 }
+
+// isEngine reports whether a device is an engine in user space: they have an @ in their names,
+// kernel devices never do.
+func isEngine(device string) bool { return strings.Contains(device, "@") }
