@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
 
 	"github.com/mdlayher/netlink"
+
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 )
 
 // Client queries the running kernel. Its zero value is ready to use and safe for concurrent use; it
@@ -83,37 +84,14 @@ func request(netdev string, cmd uint8) netlink.Message {
 	}
 }
 
-// exchange sends a request over a new socket and returns the response. It returns when ctx is done:
-// the kernel asks the driver, and the driver its firmware, within the sender's system call, where
-// deadlines have no effect. The goroutine ends when the system call returns.
+// exchange sends a request over a new socket and returns the response, or an error when ctx is
+// done: the driver may ask its firmware.
 func (c Client) exchange(ctx context.Context, q netlink.Message) ([]netlink.Message, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	dial := c.dial
 	if dial == nil {
 		dial = dialKernel
 	}
-	conn, err := dial() // on this goroutine, because the calling thread determines the namespace
-	if err != nil {
-		return nil, err
-	}
-	type result struct {
-		msgs []netlink.Message
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		msgs, err := conn.Execute(q)
-		done <- result{msgs, errors.Join(err, conn.Close())}
-	}()
-	select {
-	case r := <-done:
-		return r.msgs, r.err
-	case <-ctx.Done():
-		_ = conn.SetDeadline(time.Unix(1, 0)) // wakes a waiting receive; an error means that it has ended
-		return nil, ctx.Err()
-	}
+	return nl.Do(ctx, dial, func(conn *netlink.Conn) ([]netlink.Message, error) { return conn.Execute(q) })
 }
 
 // cause returns the error without the wrappers of the netlink library.

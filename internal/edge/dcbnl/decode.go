@@ -1,12 +1,10 @@
 package dcbnl
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
-	"github.com/mdlayher/netlink"
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 )
 
 // Sizes of the kernel's structures.
@@ -18,21 +16,14 @@ const (
 	bufferLen = 8 + 8*4 + 4
 )
 
-// nested are the flag bits of an attribute's type.
-const nested = netlink.Nested | netlink.NetByteOrder
-
 // decode decodes the body of a message into s. A part that is not valid is left out; the error
 // joins what is wrong with the parts.
 func (s *State) decode(b []byte) error {
 	if len(b) < dcbmsgLen {
 		return fmt.Errorf("a message of %d bytes", len(b))
 	}
-	return attributes(b[dcbmsgLen:], map[uint16]func([]byte) error{
-		DCB_ATTR_IFNAME: func(v []byte) error {
-			name, _, _ := bytes.Cut(v, []byte{0})
-			s.Netdev = string(bytes.ToValidUTF8(name, []byte("\ufffd")))
-			return nil
-		},
+	return nl.Fields{
+		DCB_ATTR_IFNAME: nl.Text(&s.Netdev),
 		DCB_ATTR_DCBX: func(v []byte) error {
 			if err := atLeast(v, 1); err != nil {
 				return err
@@ -42,11 +33,11 @@ func (s *State) decode(b []byte) error {
 			return nil
 		},
 		DCB_ATTR_IEEE: s.decodeIEEE,
-	})
+	}.Decode(b[dcbmsgLen:])
 }
 
 func (s *State) decodeIEEE(b []byte) error {
-	return attributes(b, map[uint16]func([]byte) error{
+	return nl.Fields{
 		DCB_ATTR_IEEE_ETS:       func(v []byte) error { return decodeETS(v, &s.ETS) },
 		DCB_ATTR_IEEE_PFC:       func(v []byte) error { return decodePFC(v, &s.PFC) },
 		DCB_ATTR_IEEE_APP_TABLE: func(v []byte) error { return decodeApps(v, &s.Apps) },
@@ -54,28 +45,7 @@ func (s *State) decodeIEEE(b []byte) error {
 		DCB_ATTR_IEEE_PEER_PFC:  func(v []byte) error { return decodePFC(v, &s.PeerPFC) },
 		DCB_ATTR_IEEE_PEER_APP:  func(v []byte) error { return decodeApps(v, &s.PeerApps) },
 		DCB_ATTR_DCB_BUFFER:     func(v []byte) error { return decodeBuffer(v, &s.Buffer) },
-	})
-}
-
-// attributes passes the value of each attribute that is in set to its function.
-func attributes(b []byte, set map[uint16]func([]byte) error) error {
-	d, err := netlink.NewAttributeDecoder(b)
-	if err != nil {
-		return fmt.Errorf("broken framing: %w", err)
-	}
-	var errs []error
-	for d.Next() {
-		typ := d.Type() &^ nested
-		if f, ok := set[typ]; ok {
-			if err := f(d.Bytes()); err != nil {
-				errs = append(errs, fmt.Errorf("attribute %d: %w", typ, err))
-			}
-		}
-	}
-	if err := d.Err(); err != nil {
-		errs = append(errs, fmt.Errorf("broken framing: %w", err))
-	}
-	return errors.Join(errs...)
+	}.Decode(b)
 }
 
 // atLeast checks the length of a structure; a newer kernel may append fields.
@@ -115,13 +85,13 @@ func decodeETS(v []byte, field **ETS) error {
 }
 
 func decodeApps(b []byte, field *[]App) error {
-	return attributes(b, map[uint16]func([]byte) error{DCB_ATTR_IEEE_APP: func(v []byte) error {
+	return nl.Fields{DCB_ATTR_IEEE_APP: func(v []byte) error {
 		if err := atLeast(v, appLen); err != nil {
 			return err
 		}
 		*field = append(*field, App{Selector: v[0], Priority: v[1], Protocol: binary.NativeEndian.Uint16(v[2:])})
 		return nil
-	}})
+	}}.Decode(b)
 }
 
 func decodeBuffer(v []byte, field **Buffer) error {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/rdmakit/rdmakit/internal/edge/genl"
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 )
 
 // stateError is DEVLINK_HEALTH_REPORTER_STATE_ERROR of include/net/devlink.h.
@@ -16,17 +16,17 @@ func decodeReporter(b []byte) (Reporter, error) {
 	var r Reporter
 	var port uint32
 	var state uint8
-	nested := genl.Fields{
-		DEVLINK_ATTR_HEALTH_REPORTER_NAME:          genl.Text(&r.Name),
-		DEVLINK_ATTR_HEALTH_REPORTER_STATE:         genl.Number(&state),
-		DEVLINK_ATTR_HEALTH_REPORTER_ERR_COUNT:     genl.Number(&r.Errors),
-		DEVLINK_ATTR_HEALTH_REPORTER_RECOVER_COUNT: genl.Number(&r.Recoveries),
+	nested := nl.Fields{
+		DEVLINK_ATTR_HEALTH_REPORTER_NAME:          nl.Text(&r.Name),
+		DEVLINK_ATTR_HEALTH_REPORTER_STATE:         nl.Number(&state),
+		DEVLINK_ATTR_HEALTH_REPORTER_ERR_COUNT:     nl.Number(&r.Errors),
+		DEVLINK_ATTR_HEALTH_REPORTER_RECOVER_COUNT: nl.Number(&r.Recoveries),
 	}
-	err := genl.Fields{
-		DEVLINK_ATTR_BUS_NAME: genl.Text(&r.Bus),
-		DEVLINK_ATTR_DEV_NAME: genl.Text(&r.Device),
+	err := nl.Fields{
+		DEVLINK_ATTR_BUS_NAME: nl.Text(&r.Bus),
+		DEVLINK_ATTR_DEV_NAME: nl.Text(&r.Device),
 		DEVLINK_ATTR_PORT_INDEX: func(v []byte) error {
-			err := genl.Number(&port)(v)
+			err := nl.Number(&port)(v)
 			if err == nil {
 				r.Port = &port
 			}
@@ -45,16 +45,16 @@ func decodeReporter(b []byte) (Reporter, error) {
 func decodeParameter(b []byte) (Parameter, error) {
 	p := Parameter{Values: map[string]string{}}
 	var kind uint8
-	nested := genl.Fields{
-		DEVLINK_ATTR_PARAM_NAME: genl.Text(&p.Name),
-		DEVLINK_ATTR_PARAM_TYPE: genl.Number(&kind),
-		DEVLINK_ATTR_PARAM_VALUES_LIST: genl.Fields{
+	nested := nl.Fields{
+		DEVLINK_ATTR_PARAM_NAME: nl.Text(&p.Name),
+		DEVLINK_ATTR_PARAM_TYPE: nl.Number(&kind),
+		DEVLINK_ATTR_PARAM_VALUES_LIST: nl.Fields{
 			DEVLINK_ATTR_PARAM_VALUE: func(v []byte) error { return decodeValue(v, kind, p.Values) },
 		}.Decode,
 	}
-	err := genl.Fields{
-		DEVLINK_ATTR_BUS_NAME: genl.Text(&p.Bus),
-		DEVLINK_ATTR_DEV_NAME: genl.Text(&p.Device),
+	err := nl.Fields{
+		DEVLINK_ATTR_BUS_NAME: nl.Text(&p.Bus),
+		DEVLINK_ATTR_DEV_NAME: nl.Text(&p.Device),
 		DEVLINK_ATTR_PARAM:    nested.Decode,
 	}.Decode(b)
 	if p.Device == "" || p.Name == "" {
@@ -75,12 +75,12 @@ func decodeValue(b []byte, kind uint8, values map[string]string) error {
 	var data []byte
 	var mode uint8
 	present := false
-	err := genl.Fields{
+	err := nl.Fields{
 		DEVLINK_ATTR_PARAM_VALUE_DATA: func(v []byte) error {
 			data, present = v, true
 			return nil
 		},
-		DEVLINK_ATTR_PARAM_VALUE_CMODE: genl.Number(&mode),
+		DEVLINK_ATTR_PARAM_VALUE_CMODE: nl.Number(&mode),
 	}.Decode(b)
 	name, ok := map[uint8]string{
 		DEVLINK_PARAM_CMODE_RUNTIME: "runtime", DEVLINK_PARAM_CMODE_DRIVERINIT: "driverinit",
@@ -96,9 +96,9 @@ func decodeValue(b []byte, kind uint8, values map[string]string) error {
 	case !present:
 		return errors.New("a value without data")
 	case kind == typeString:
-		values[name] = genl.String(data)
+		values[name] = nl.String(data)
 	default:
-		n, err := genl.Uint(data)
+		n, err := nl.Uint(data)
 		if err != nil {
 			return err
 		}

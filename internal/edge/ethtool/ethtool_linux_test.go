@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmakit/rdmakit/internal/edge/genl"
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 )
 
 // fake returns a socket whose kernel answers over generic netlink.
@@ -39,16 +40,16 @@ type query struct {
 func decodeQuery(t *testing.T, m genetlink.Message) query {
 	t.Helper()
 	q := query{command: m.Header.Command, bank: 0xff}
-	header := genl.Fields{
-		ETHTOOL_A_HEADER_DEV_NAME: genl.Text(&q.netdev), ETHTOOL_A_HEADER_FLAGS: genl.Number(&q.flags),
+	header := nl.Fields{
+		ETHTOOL_A_HEADER_DEV_NAME: nl.Text(&q.netdev), ETHTOOL_A_HEADER_FLAGS: nl.Number(&q.flags),
 	}
-	err := genl.Fields{
+	err := nl.Fields{
 		ETHTOOL_A_MODULE_EEPROM_HEADER:      header.Decode,
-		ETHTOOL_A_MODULE_EEPROM_OFFSET:      genl.Number(&q.offset),
-		ETHTOOL_A_MODULE_EEPROM_LENGTH:      genl.Number(&q.length),
-		ETHTOOL_A_MODULE_EEPROM_PAGE:        genl.Number(&q.page),
-		ETHTOOL_A_MODULE_EEPROM_BANK:        genl.Number(&q.bank),
-		ETHTOOL_A_MODULE_EEPROM_I2C_ADDRESS: genl.Number(&q.i2c),
+		ETHTOOL_A_MODULE_EEPROM_OFFSET:      nl.Number(&q.offset),
+		ETHTOOL_A_MODULE_EEPROM_LENGTH:      nl.Number(&q.length),
+		ETHTOOL_A_MODULE_EEPROM_PAGE:        nl.Number(&q.page),
+		ETHTOOL_A_MODULE_EEPROM_BANK:        nl.Number(&q.bank),
+		ETHTOOL_A_MODULE_EEPROM_I2C_ADDRESS: nl.Number(&q.i2c),
 	}.Decode(m.Data)
 	if err != nil {
 		t.Fatalf("request %x: %v", m.Data, err)

@@ -6,6 +6,7 @@ import (
 	"github.com/mdlayher/netlink"
 
 	"github.com/rdmakit/rdmakit/internal/edge/genl"
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 	"github.com/rdmakit/rdmakit/internal/edge/sff"
 )
 
@@ -33,7 +34,7 @@ func (s *Socket) pages(ctx context.Context, netdev string) sff.Reader {
 // decodeEEPROM returns the bytes of the answer.
 func decodeEEPROM(msgs [][]byte) (data []byte, err error) {
 	for _, m := range msgs {
-		err = genl.Fields{
+		err = nl.Fields{
 			ETHTOOL_A_MODULE_EEPROM_DATA: func(v []byte) error { data = v; return nil },
 		}.Decode(m)
 	}
@@ -55,7 +56,7 @@ func (s *Socket) lanes(ctx context.Context, netdev string) (uint32, error) {
 
 func decodeLanes(msgs [][]byte) (n uint32, err error) {
 	for _, m := range msgs {
-		err = genl.Fields{ETHTOOL_A_LINKMODES_LANES: genl.Number(&n)}.Decode(m)
+		err = nl.Fields{ETHTOOL_A_LINKMODES_LANES: nl.Number(&n)}.Decode(m)
 	}
 	return n, err
 }

@@ -24,10 +24,11 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/mdlayher/genetlink"
 	"github.com/mdlayher/netlink"
+
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 )
 
 // Client queries the running kernel. Its zero value is ready to use and safe for concurrent use; it
@@ -85,73 +86,51 @@ const dumpTries = 4
 // family.
 func (c Client) Execute(ctx context.Context, q Request) ([][]byte, error) {
 	for try := 1; ; try++ {
-		bodies, interrupted, err := c.exchange(ctx, q)
+		a, err := c.exchange(ctx, q)
 		if err != nil {
 			return nil, q.fail(err)
 		}
 		if c.interrupted != nil {
-			interrupted = c.interrupted()
+			a.interrupted = c.interrupted()
 		}
-		if !interrupted {
-			return bodies, nil
+		if !a.interrupted {
+			return a.bodies, nil
 		}
 		if try == dumpTries {
-			return bodies, q.fail(ErrInconsistent)
+			return a.bodies, q.fail(ErrInconsistent)
 		}
 	}
 }
 
-// exchange sends a request over a new socket. It always returns when ctx is done: the kernel
-// handles a request within the sender's system call, where deadlines have no effect, and a faulty
-// card can block that for minutes. The goroutine below owns the socket and ends when the call
-// returns.
-func (c Client) exchange(ctx context.Context, q Request) (bodies [][]byte, interrupted bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, false, err
-	}
+// answer is the response to a request.
+type answer struct {
+	bodies      [][]byte
+	interrupted bool // the list changed while it was read
+}
+
+// exchange sends a request over a new socket, and returns an error when ctx is done.
+func (c Client) exchange(ctx context.Context, q Request) (answer, error) {
 	dial := c.Dial
 	if dial == nil {
 		dial = dialKernel
 	}
-	conn, err := dial() // on this goroutine, because the calling thread determines the namespace
-	if err != nil {
-		return nil, false, err
-	}
-	type result struct {
-		bodies      [][]byte
-		interrupted bool
-		err         error
-	}
-	done := make(chan result, 1)
-	go func() {
-		var r result
+	return nl.Do(ctx, dial, func(conn *genetlink.Conn) (a answer, err error) {
 		defer func() {
 			if v := recover(); v != nil { // the library panics at answers that no kernel gives
-				r.err = fmt.Errorf("invalid answer: %v", v)
+				err = fmt.Errorf("invalid answer: %v", v)
 			}
-			r.err = errors.Join(r.err, conn.Close())
-			done <- r
 		}()
-		r.bodies, r.interrupted, r.err = run(conn, q)
-	}()
-	select {
-	case r := <-done:
-		return r.bodies, r.interrupted, r.err
-	case <-ctx.Done():
-		// Wakes a waiting receive; an error means that it has ended anyway.
-		_ = conn.SetDeadline(time.Unix(1, 0))
-		return nil, false, ctx.Err()
-	}
+		return run(conn, q)
+	})
 }
 
-func run(conn *genetlink.Conn, q Request) (bodies [][]byte, interrupted bool, err error) {
+func run(conn *genetlink.Conn, q Request) (a answer, err error) {
 	family, err := conn.GetFamily(q.Family)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false,
-			fmt.Errorf("the kernel has no generic netlink family %q: %w", q.Family, errors.ErrUnsupported)
+		return a, fmt.Errorf("the kernel has no generic netlink family %q: %w", q.Family, errors.ErrUnsupported)
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("find the family: %w", err)
+		return a, fmt.Errorf("find the family: %w", err)
 	}
 	flags := netlink.Request
 	if q.Dump {
@@ -162,20 +141,20 @@ func run(conn *genetlink.Conn, q Request) (bodies [][]byte, interrupted bool, er
 	}
 	sent, err := conn.Send(m, family.ID, flags)
 	if err != nil {
-		return nil, false, err
+		return a, err
 	}
 	msgs, raw, err := conn.Receive()
 	if err != nil {
-		return nil, false, err
+		return a, err
 	}
 	if err := netlink.Validate(sent, raw); err != nil {
-		return nil, false, err
+		return a, err
 	}
 	for i, msg := range msgs {
-		interrupted = interrupted || raw[i].Header.Flags&netlink.DumpInterrupted != 0
-		bodies = append(bodies, msg.Data)
+		a.interrupted = a.interrupted || raw[i].Header.Flags&netlink.DumpInterrupted != 0
+		a.bodies = append(a.bodies, msg.Data)
 	}
-	return bodies, interrupted, nil
+	return a, nil
 }
 
 // fail returns an OpError with the cause of err, without the wrappers of the netlink library.

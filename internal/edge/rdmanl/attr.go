@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 )
 
 // A netlink attribute is a 16-bit length that includes the header, a 16-bit type whose
@@ -54,7 +55,7 @@ func (f fields) decode(b []byte) error {
 // doesn't fit is an error and doesn't change the field.
 func number[T uint8 | uint16 | uint32 | uint64](field **T) func([]byte) error {
 	return func(v []byte) error {
-		n, err := readUint(v)
+		n, err := nl.Uint(v)
 		if err != nil {
 			return err
 		}
@@ -67,24 +68,10 @@ func number[T uint8 | uint16 | uint32 | uint64](field **T) func([]byte) error {
 	}
 }
 
-func readUint(v []byte) (uint64, error) {
-	switch len(v) {
-	case 1:
-		return uint64(v[0]), nil
-	case 2:
-		return uint64(binary.NativeEndian.Uint16(v)), nil
-	case 4:
-		return uint64(binary.NativeEndian.Uint32(v)), nil
-	case 8:
-		return binary.NativeEndian.Uint64(v), nil
-	}
-	return 0, fmt.Errorf("a number of %d bytes", len(v))
-}
-
 // ifindex stores an interface index; 0 means that there is none.
 func ifindex(field **int) func([]byte) error {
 	return func(v []byte) error {
-		n, err := readUint(v)
+		n, err := nl.Uint(v)
 		if i := int(int32(n)); err == nil && i > 0 {
 			*field = &i
 		}
@@ -95,21 +82,11 @@ func ifindex(field **int) func([]byte) error {
 // truth stores a number as a bool.
 func truth(field **bool) func([]byte) error {
 	return func(v []byte) error {
-		n, err := readUint(v)
+		n, err := nl.Uint(v)
 		if t := n != 0; err == nil {
 			*field = &t
 		}
 		return err
-	}
-}
-
-// text stores a string up to its terminating zero. Invalid UTF-8 is replaced, so that
-// the string can be stored as JSON.
-func text(field *string) func([]byte) error {
-	return func(v []byte) error {
-		s, _, _ := strings.Cut(string(v), "\x00")
-		*field = strings.ToValidUTF8(s, "\ufffd")
-		return nil
 	}
 }
 

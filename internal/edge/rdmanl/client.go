@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/mdlayher/netlink"
+
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 )
 
 // Client queries the running kernel. Its zero value is ready to use and safe for
@@ -64,43 +65,21 @@ func (c Client) get(ctx context.Context, q request) ([]byte, error) {
 	return msgs[0].Data, nil
 }
 
-// exchange sends a request over a new socket and returns all messages of the response. It
-// always returns when ctx is done: the kernel handles a request within the sender's system
-// call, where deadlines have no effect, and a faulty card can block a port query for
-// minutes. The goroutine below owns the socket, and ends when the system call returns.
+// exchange sends a request over a new socket and returns all messages of the response, or an error
+// when ctx is done.
 func (c Client) exchange(ctx context.Context, q request) ([]netlink.Message, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, opError(q, err)
-	}
 	dial := c.dial
 	if dial == nil {
 		dial = dialKernel
 	}
-	// On this goroutine, because the calling thread determines the namespace.
-	conn, err := dial(q.family)
-	if err != nil {
-		return nil, refine(q, err)
-	}
-	type result struct {
-		msgs []netlink.Message
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		msgs, err := conn.Execute(netlink.Message{
-			Header: netlink.Header{Type: q.typ, Flags: q.flags | netlink.Request},
-			Data:   q.body,
+	msgs, err := nl.Do(ctx, func() (*netlink.Conn, error) { return dial(q.family) },
+		func(conn *netlink.Conn) ([]netlink.Message, error) {
+			return conn.Execute(netlink.Message{
+				Header: netlink.Header{Type: q.typ, Flags: q.flags | netlink.Request},
+				Data:   q.body,
+			})
 		})
-		done <- result{msgs, errors.Join(err, conn.Close())}
-	}()
-	select {
-	case r := <-done:
-		return r.msgs, refine(q, r.err)
-	case <-ctx.Done():
-		// Wakes a waiting receive; an error means that it has ended anyway.
-		_ = conn.SetDeadline(time.Unix(1, 0))
-		return nil, opError(q, ctx.Err())
-	}
+	return msgs, refine(q, err)
 }
 
 // refine converts an error of the socket into one of this package.

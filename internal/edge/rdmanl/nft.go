@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/mdlayher/netlink"
+
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 )
 
 // FilterChain is a chain of nf_tables (nf_tables_fill_chain_info in net/netfilter/nf_tables_api.c).
@@ -123,7 +125,7 @@ func decodeFilterChain(b []byte) (FilterChain, error) {
 	c := FilterChain{Family: b[0]}
 	var priority *uint32
 	err := fields{
-		NFTA_CHAIN_TABLE: text(&c.Table), NFTA_CHAIN_NAME: text(&c.Name), NFTA_CHAIN_TYPE: text(&c.Type),
+		NFTA_CHAIN_TABLE: nl.Text(&c.Table), NFTA_CHAIN_NAME: nl.Text(&c.Name), NFTA_CHAIN_TYPE: nl.Text(&c.Type),
 		NFTA_CHAIN_POLICY: be32(&c.Policy),
 		NFTA_CHAIN_HOOK: fields{
 			NFTA_HOOK_HOOKNUM: be32(&c.Hook), NFTA_HOOK_PRIORITY: be32(&priority),
@@ -145,7 +147,7 @@ func decodeFilterSet(b []byte) (FilterSet, error) {
 	s := FilterSet{Family: b[0]}
 	var flags *uint32
 	err := fields{
-		NFTA_SET_TABLE: text(&s.Table), NFTA_SET_NAME: text(&s.Name), NFTA_SET_FLAGS: be32(&flags),
+		NFTA_SET_TABLE: nl.Text(&s.Table), NFTA_SET_NAME: nl.Text(&s.Name), NFTA_SET_FLAGS: be32(&flags),
 	}.decode(b[nfgenmsgLen:])
 	if flags != nil {
 		s.Interval, s.Opaque = *flags&NFT_SET_INTERVAL != 0, *flags&(NFT_SET_MAP|NFT_SET_CONCAT) != 0

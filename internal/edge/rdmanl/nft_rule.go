@@ -3,6 +3,8 @@ package rdmanl
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 )
 
 // register holds what an expression has loaded into a register.
@@ -25,7 +27,7 @@ func decodeFilterRule(b []byte) (FilterRule, error) {
 	r := FilterRule{Family: b[0]}
 	d := filterDecoder{rule: &r, registers: map[uint32]register{}}
 	err := fields{
-		NFTA_RULE_TABLE: text(&r.Table), NFTA_RULE_CHAIN: text(&r.Chain),
+		NFTA_RULE_TABLE: nl.Text(&r.Table), NFTA_RULE_CHAIN: nl.Text(&r.Chain),
 		NFTA_RULE_EXPRESSIONS: fields{NFTA_LIST_ELEM: d.expression}.decode,
 	}.decode(b[nfgenmsgLen:])
 	if r.Chain == "" {
@@ -39,7 +41,7 @@ func decodeFilterRule(b []byte) (FilterRule, error) {
 func (d *filterDecoder) expression(b []byte) error {
 	var name string
 	var data []byte
-	if err := (fields{NFTA_EXPR_NAME: text(&name), NFTA_EXPR_DATA: bytesOf(&data)}).decode(b); err != nil {
+	if err := (fields{NFTA_EXPR_NAME: nl.Text(&name), NFTA_EXPR_DATA: bytesOf(&data)}).decode(b); err != nil {
 		return err
 	}
 	switch name {
@@ -208,7 +210,7 @@ func (d *filterDecoder) lookup(data []byte) error {
 	var set string
 	var sreg, dreg, flags *uint32
 	err := fields{
-		NFTA_LOOKUP_SET: text(&set), NFTA_LOOKUP_SREG: be32(&sreg), NFTA_LOOKUP_DREG: be32(&dreg),
+		NFTA_LOOKUP_SET: nl.Text(&set), NFTA_LOOKUP_SREG: be32(&sreg), NFTA_LOOKUP_DREG: be32(&dreg),
 		NFTA_LOOKUP_FLAGS: be32(&flags),
 	}.decode(data)
 	if dreg != nil { // a map, perhaps of verdicts
@@ -229,7 +231,7 @@ func (d *filterDecoder) immediate(data []byte) error {
 	err := fields{
 		NFTA_IMMEDIATE_DREG: be32(&dreg),
 		NFTA_IMMEDIATE_DATA: fields{NFTA_DATA_VERDICT: fields{
-			NFTA_VERDICT_CODE: be32(&code), NFTA_VERDICT_CHAIN: text(&chain),
+			NFTA_VERDICT_CODE: be32(&code), NFTA_VERDICT_CHAIN: nl.Text(&chain),
 		}.decode}.decode,
 	}.decode(data)
 	if code == nil {
@@ -247,7 +249,7 @@ func (d *filterDecoder) immediate(data []byte) error {
 func (d *filterDecoder) match(data []byte) error {
 	var name string
 	var info []byte
-	err := fields{NFTA_MATCH_NAME: text(&name), NFTA_MATCH_INFO: bytesOf(&info)}.decode(data)
+	err := fields{NFTA_MATCH_NAME: nl.Text(&name), NFTA_MATCH_INFO: bytesOf(&info)}.decode(data)
 	// struct xt_conntrack_mtinfo3 (linux/netfilter/xt_conntrack.h)
 	const flagsAt, stateOnly = 146, 1
 	switch {
@@ -269,7 +271,7 @@ func (d *filterDecoder) match(data []byte) error {
 
 func (d *filterDecoder) target(data []byte) error {
 	var name string
-	err := fields{NFTA_TARGET_NAME: text(&name)}.decode(data)
+	err := fields{NFTA_TARGET_NAME: nl.Text(&name)}.decode(data)
 	switch name {
 	case "REJECT":
 		d.rule.Verdict = "reject"

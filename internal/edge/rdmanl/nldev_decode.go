@@ -3,6 +3,7 @@ package rdmanl
 import (
 	"encoding/binary"
 
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -14,16 +15,16 @@ func decodeDevice(b []byte) (Device, error) {
 	var index *uint32
 	err := fields{
 		RDMA_NLDEV_ATTR_DEV_INDEX:      number(&index),
-		RDMA_NLDEV_ATTR_DEV_NAME:       text(&d.Name),
+		RDMA_NLDEV_ATTR_DEV_NAME:       nl.Text(&d.Name),
 		RDMA_NLDEV_ATTR_PORT_INDEX:     number(&d.Ports),
 		RDMA_NLDEV_ATTR_CAP_FLAGS:      number(&d.CapFlags),
-		RDMA_NLDEV_ATTR_FW_VERSION:     text(&d.Firmware),
+		RDMA_NLDEV_ATTR_FW_VERSION:     nl.Text(&d.Firmware),
 		RDMA_NLDEV_ATTR_NODE_GUID:      guid(&d.NodeGUID),
 		RDMA_NLDEV_ATTR_SYS_IMAGE_GUID: guid(&d.SysImageGUID),
 		RDMA_NLDEV_ATTR_DEV_NODE_TYPE:  number(&d.NodeType),
-		RDMA_NLDEV_ATTR_DEV_PROTOCOL:   text(&d.Protocol),
+		RDMA_NLDEV_ATTR_DEV_PROTOCOL:   nl.Text(&d.Protocol),
 		RDMA_NLDEV_ATTR_DEV_TYPE:       number(&d.Type),
-		RDMA_NLDEV_ATTR_PARENT_NAME:    text(&d.Parent),
+		RDMA_NLDEV_ATTR_PARENT_NAME:    nl.Text(&d.Parent),
 	}.decode(b)
 	if index == nil || d.Name == "" {
 		return Device{}, missing(err, "device index or name")
@@ -38,7 +39,7 @@ func decodePort(b []byte) (Port, error) {
 	var prefix *uint64
 	err := fields{
 		RDMA_NLDEV_ATTR_DEV_INDEX:       number(&device),
-		RDMA_NLDEV_ATTR_DEV_NAME:        text(&p.DeviceName),
+		RDMA_NLDEV_ATTR_DEV_NAME:        nl.Text(&p.DeviceName),
 		RDMA_NLDEV_ATTR_PORT_INDEX:      number(&port),
 		RDMA_NLDEV_ATTR_PORT_STATE:      number(&p.State),
 		RDMA_NLDEV_ATTR_PORT_PHYS_STATE: number(&p.PhysState),
@@ -48,7 +49,7 @@ func decodePort(b []byte) (Port, error) {
 		RDMA_NLDEV_ATTR_SM_LID:          number(&p.SMLID),
 		RDMA_NLDEV_ATTR_LMC:             number(&p.LMC),
 		RDMA_NLDEV_ATTR_NDEV_INDEX:      ifindex(&p.NetdevIndex),
-		RDMA_NLDEV_ATTR_NDEV_NAME:       text(&p.NetdevName),
+		RDMA_NLDEV_ATTR_NDEV_NAME:       nl.Text(&p.NetdevName),
 	}.decode(b)
 	if device == nil || port == nil {
 		return Port{}, missing(err, "device or port index")
@@ -72,7 +73,7 @@ func decodeCharDevice(b []byte) (CharDevice, error) {
 	var c CharDevice
 	var dev *uint64
 	err := fields{
-		RDMA_NLDEV_ATTR_CHARDEV_NAME:     text(&c.Name),
+		RDMA_NLDEV_ATTR_CHARDEV_NAME:     nl.Text(&c.Name),
 		RDMA_NLDEV_ATTR_CHARDEV_ABI:      number(&c.ABI),
 		RDMA_NLDEV_ATTR_CHARDEV:          number(&dev),
 		RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID: number(&c.DriverID),
@@ -89,7 +90,7 @@ func decodeCharDevice(b []byte) (CharDevice, error) {
 // guid stores a GUID, which is a number in netlink, in its wire form.
 func guid(field **ib.GUID) func([]byte) error {
 	return func(v []byte) error {
-		n, err := readUint(v)
+		n, err := nl.Uint(v)
 		if err != nil {
 			return err
 		}

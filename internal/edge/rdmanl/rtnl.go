@@ -162,11 +162,16 @@ func (c Client) Addresses(ctx context.Context) ([]Address, error) {
 // DefaultRoutes lists the default routes of the main table, IPv4 first: one entry per next
 // hop, without routes that reject packets or are for specific sources.
 func (c Client) DefaultRoutes(ctx context.Context) ([]Route, error) {
+	return c.routes(ctx, RT_TABLE_MAIN, Route.isDefault) // kernels before 4.20 return all tables
+}
+
+// routes lists the routes of a table that are to be kept, IPv4 first, one entry per next hop.
+func (c Client) routes(ctx context.Context, table uint8, keep func(Route) bool) ([]Route, error) {
 	var out []Route
 	var errs []error
 	for _, f := range families {
 		body := make([]byte, rtmsgLen)
-		body[0], body[4] = f.number, RT_TABLE_MAIN
+		body[0], body[4] = f.number, table
 		q := rtnlRequest("route dump", f.name, RTM_GETROUTE, body)
 		msgs, err := c.dump(ctx, q)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -176,9 +181,7 @@ func (c Client) DefaultRoutes(ctx context.Context) ([]Route, error) {
 		errs = append(errs, err)
 		for _, hops := range lists {
 			for _, r := range hops {
-				// Kernels without IPv6 return all families, and those before
-				// 4.20 return all tables.
-				if r.Family == f.name && r.isDefault() {
+				if r.Family == f.name && keep(r) { // kernels without IPv6 return all families
 					out = append(out, r)
 				}
 			}

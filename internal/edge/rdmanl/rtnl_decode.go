@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 )
 
 // Lengths of the fixed headers of rtnetlink messages, before the attributes
@@ -63,7 +65,7 @@ func nameOf(names map[uint64]string, n uint64) string {
 // name stores the name of a number.
 func name(field *string, names map[uint64]string) func([]byte) error {
 	return func(v []byte) error {
-		n, err := readUint(v)
+		n, err := nl.Uint(v)
 		if err == nil {
 			*field = nameOf(names, n)
 		}
@@ -101,7 +103,7 @@ func decodeAddress(b []byte) (Address, error) {
 	err = fields{
 		IFA_ADDRESS: addr(&address, f),
 		IFA_LOCAL:   addr(&local, f),
-		IFA_LABEL:   text(&a.Label),
+		IFA_LABEL:   nl.Text(&a.Label),
 		IFA_FLAGS:   number(&flags), // the wider form of the header's flags
 	}.decode(b[ifaddrmsgLen:])
 	if flags != nil {

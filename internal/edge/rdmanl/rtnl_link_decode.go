@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 )
 
 // decodeLink decodes the body of RTM_NEWLINK.
@@ -17,7 +19,7 @@ func decodeLink(b []byte) (Link, error) {
 		Flags: binary.NativeEndian.Uint32(b[8:]),
 	}
 	err := fields{
-		IFLA_IFNAME: text(&l.Name),
+		IFLA_IFNAME: nl.Text(&l.Name),
 		IFLA_ADDRESS: func(v []byte) error {
 			if len(v) > maxHardwareAddr {
 				return fmt.Errorf("%w: a hardware address of %d bytes", errFraming, len(v))
@@ -51,7 +53,7 @@ func decodeLink(b []byte) (Link, error) {
 // data depends on it.
 func (l *Link) decodeInfo(b []byte) error {
 	return fields{
-		IFLA_INFO_KIND: text(&l.Kind),
+		IFLA_INFO_KIND: nl.Text(&l.Kind),
 		IFLA_INFO_DATA: func(v []byte) error {
 			if l.Kind != "vlan" {
 				return nil

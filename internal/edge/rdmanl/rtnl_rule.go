@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"net/netip"
+
+	"github.com/rdmakit/rdmakit/internal/edge/nl"
 )
 
 // Rule is a routing policy rule (fib_nl_fill_rule in net/core/fib_rules.c).
@@ -86,7 +88,7 @@ func decodeRule(b []byte) (Rule, error) {
 		}
 	}
 	err = fields{
-		FRA_DST: addr(&dst, f), FRA_SRC: addr(&src, f), FRA_IIFNAME: text(&r.Input), FRA_OIFNAME: text(&r.Output),
+		FRA_DST: addr(&dst, f), FRA_SRC: addr(&src, f), FRA_IIFNAME: nl.Text(&r.Input), FRA_OIFNAME: nl.Text(&r.Output),
 		FRA_GOTO: number(&r.Goto), FRA_PRIORITY: number(&priority), FRA_TABLE: number(&table),
 		FRA_FWMARK: number(&r.Mark), FRA_FWMASK: number(&r.MarkMask), FRA_L3MDEV: truth(&l3mdev),
 		FRA_SUPPRESS_PREFIXLEN: number(&r.SuppressPrefix), FRA_SUPPRESS_IFGROUP: number(&r.SuppressGroup),
@@ -115,25 +117,5 @@ func decodeRule(b []byte) (Rule, error) {
 // Routes lists the routes of all tables, IPv4 first, one entry per next hop, without entries of
 // caches. A table of the Internet's routes makes it long.
 func (c Client) Routes(ctx context.Context) ([]Route, error) {
-	var out []Route
-	var errs []error
-	for _, f := range families {
-		body := make([]byte, rtmsgLen)
-		body[0] = f.number
-		q := rtnlRequest("route dump", f.name, RTM_GETROUTE, body)
-		msgs, err := c.dump(ctx, q)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // no route has been added to this namespace yet
-		}
-		lists, err := collect(q, msgs, err, decodeRoute)
-		errs = append(errs, err)
-		for _, hops := range lists {
-			for _, r := range hops {
-				if r.Family == f.name && r.flags&RTM_F_CLONED == 0 {
-					out = append(out, r)
-				}
-			}
-		}
-	}
-	return out, errors.Join(errs...)
+	return c.routes(ctx, RT_TABLE_UNSPEC, func(r Route) bool { return r.flags&RTM_F_CLONED == 0 })
 }

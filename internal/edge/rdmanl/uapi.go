@@ -67,8 +67,9 @@ const (
 	RTEXT_FILTER_VF         = 1 // in IFLA_EXT_MASK: with virtual functions
 	RTEXT_FILTER_SKIP_STATS = 8 // in IFLA_EXT_MASK: without their counters
 
-	RT_TABLE_MAIN = 254   // the table that `ip route` shows
-	RTM_F_CLONED  = 0x200 // an entry of a cache, not of the table
+	RT_TABLE_UNSPEC = 0     // any table
+	RT_TABLE_MAIN   = 254   // the table that `ip route` shows
+	RTM_F_CLONED    = 0x200 // an entry of a cache, not of the table
 
 	RTNH_F_DEAD = 1 // in the flags of a route or next hop: its device is down
 )

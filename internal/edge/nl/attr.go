@@ -1,4 +1,4 @@
-package genl
+package nl
 
 import (
 	"encoding/binary"
@@ -17,7 +17,7 @@ type Fields map[uint16]func(v []byte) error
 func (f Fields) Decode(b []byte) error {
 	ad, err := netlink.NewAttributeDecoder(b)
 	if err != nil {
-		return err
+		return framing(err)
 	}
 	var errs []error
 	for ad.Next() {
@@ -27,7 +27,15 @@ func (f Fields) Decode(b []byte) error {
 			}
 		}
 	}
-	return errors.Join(append(errs, ad.Err())...)
+	return errors.Join(append(errs, framing(ad.Err()))...)
+}
+
+// framing says of an error that it is about the lengths of attributes; nil stays nil.
+func framing(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("broken framing: %w", err)
 }
 
 // Number stores a number of 1, 2, 4 or 8 bytes, in the host's byte order. One that doesn't fit is
