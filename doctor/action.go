@@ -62,33 +62,21 @@ func (a Action) String() string {
 	line := a.Text
 	switch a.Do {
 	case DoSysctl:
-		line = "sysctl -w " + word(a.Object+"="+a.Value)
+		line = "sysctl -w " + Quote(a.Object) + "=" + Quote(a.Value)
 	case DoModule:
-		line = "modprobe " + word(a.Object)
+		line = "modprobe " + Quote(a.Object)
 	case DoMTU:
-		line = "ip link set " + word(a.Object) + " mtu " + word(a.Value)
+		line = "ip link set " + Quote(a.Object) + " mtu " + Quote(a.Value)
 	case DoLinkUp:
-		line = "ip link set " + word(a.Object) + " up"
+		line = "ip link set " + Quote(a.Object) + " up"
 	case DoWrite:
-		line = "echo " + word(a.Value) + " > " + word(a.Object)
+		line = "echo " + Quote(a.Value) + " > " + Quote(a.Object)
 	}
 	line = strings.NewReplacer("\n", " ", "\r", " ").Replace(line)
 	if (a.Do == DoNote || a.Risk == RiskOthers) && !strings.HasPrefix(line, "#") {
 		return "# " + line
 	}
 	return line
-}
-
-// word quotes a word for a POSIX shell if it needs that.
-func word(s string) string {
-	safe := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("_@%+:,./-=", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // completeRemedy makes the text from the actions, and actions from a text without them.

@@ -44,6 +44,14 @@ func (o Outcome) Compare(p Outcome) int {
 	return slices.Index(ascending[:], o) - slices.Index(ascending[:], p)
 }
 
+// Worse returns the more severe of two outcomes.
+func (o Outcome) Worse(p Outcome) Outcome {
+	if o.Compare(p) >= 0 {
+		return o
+	}
+	return p
+}
+
 // Known reports whether o is one of the seven outcomes.
 func (o Outcome) Known() bool { return slices.Contains(ascending[:], o) }
 

@@ -71,14 +71,14 @@ func (r *Report) add(c Check, findings []Finding) {
 		switch {
 		case f.Suppressed != nil:
 			r.Counts.Suppressed++
-			worst = worse(worst, OutcomePass)
+			worst = worst.Worse(OutcomePass)
 			continue
 		case f.Shadow:
 			r.Counts.Shadow++
 			continue
 		}
 		r.Counts.count(f.Outcome)
-		worst = worse(worst, f.Outcome)
+		worst = worst.Worse(f.Outcome)
 	}
 	switch {
 	case c.Shadow:
@@ -90,14 +90,7 @@ func (r *Report) add(c Check, findings []Finding) {
 	}
 	r.Checks = append(r.Checks, CheckResult{ID: c.ID, Title: c.Title, Group: c.Group, Outcome: worst, Shadow: c.Shadow})
 	r.Findings = append(r.Findings, findings...)
-	r.Verdict = worse(r.Verdict, worst)
-}
-
-func worse(a, b Outcome) Outcome {
-	if a.Compare(b) >= 0 {
-		return a
-	}
-	return b
+	r.Verdict = r.Verdict.Worse(worst)
 }
 
 func (c *Counts) count(o Outcome) {

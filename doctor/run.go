@@ -130,31 +130,43 @@ func runAll(ctx context.Context, checks []Check, in Input, opts Options) [][]Fin
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.Budget, fmt.Errorf("the budget of %v is used up", opts.Budget))
 		defer cancel()
 	}
-	results := make([][]Finding, len(checks))
+	results, ran := make([][]Finding, len(checks)), make([]bool, len(checks))
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
 	for i, c := range checks {
 		free <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-free }()
-			results[i] = runOne(ctx, c, in.forCheck(c, opts.Thresholds))
+			results[i], ran[i] = runOne(ctx, c, in.forCheck(c, opts.Thresholds))
 		})
 	}
 	wg.Wait()
+	if in.Snapshot == nil {
+		return results
+	}
+	// Only now, because checks share what they read of a file.
+	files := in.Facts.Files.Problems()
+	slices.SortStableFunc(files, func(a, b inventory.Problem) int { return strings.Compare(a.Path, b.Path) })
+	problems := slices.Concat(in.Snapshot.Problems, files)
+	for i, c := range checks {
+		if ran[i] {
+			results[i] = append(results[i], unread(c, problems)...)
+		}
+	}
 	return results
 }
 
-func runOne(ctx context.Context, c Check, in *Input) []Finding {
+// runOne returns the findings of a check, and whether its run function was called.
+func runOne(ctx context.Context, c Check, in *Input) (findings []Finding, ran bool) {
 	if f, ok := c.Needs.unmet(in); ok {
-		return []Finding{f}
+		return []Finding{f}, false
 	}
 	for _, k := range c.Facts {
 		if err := in.Facts.State(k); err != nil {
-			return []Finding{Because(ObjectNode, fmt.Errorf("%s: %w", k.What(), err))}
+			return []Finding{Because(ObjectNode, fmt.Errorf("%s: %w", k.What(), err))}, false
 		}
 	}
-	findings := contained(ctx, c, in)
-	return append(findings, unread(c, in)...)
+	return contained(ctx, c, in), true
 }
 
 // finish fills in the fields that a check may leave empty.
@@ -243,11 +255,11 @@ func (a answer) result() []Finding {
 	return slices.Clone(a.findings)
 }
 
-// unread returns a finding for each file of the check that the scanner could not read, so that no
-// check silently ignores unreadable files.
-func unread(c Check, in *Input) []Finding {
+// unread returns a finding for each file of the check that could not be read, so that no check
+// silently ignores unreadable files.
+func unread(c Check, problems []inventory.Problem) []Finding {
 	var findings []Finding
-	for _, p := range slices.Concat(in.Snapshot.Problems, in.Facts.Files.Problems()) {
+	for _, p := range problems {
 		if !slices.ContainsFunc(c.Reads, func(pattern string) bool { return concerns(pattern, p.Path) }) {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/facts"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -340,5 +342,27 @@ func TestRunNamesGathered(t *testing.T) {
 	r := run(t, in, doctor.Options{}, c)
 	if len(r.Gathered) != 1 || r.Gathered[0].Kind != facts.KindClock {
 		t.Errorf("Run: gathered %+v, want the clock only", r.Gathered)
+	}
+}
+
+// TestRunJudgesFilesTogether runs a check that reads an unreadable file beside one that also
+// depends on it and returns at once: both have no result, however they are scheduled.
+func TestRunJudgesFilesTogether(t *testing.T) {
+	tree := nodetree.New()
+	if err := tree.SetError("sys/x", syscall.EIO); err != nil {
+		t.Fatal(err)
+	}
+	slow := check("slow", func(_ context.Context, in *doctor.Input) []doctor.Finding {
+		time.Sleep(time.Millisecond)
+		_, _ = in.Facts.Files.Text("sys/x")
+		return []doctor.Finding{doctor.Passed("", "well")}
+	})
+	quick := giving("quick", found(doctor.OutcomePass, ""))
+	slow.Reads, quick.Reads, slow.Timeout = []string{"/sys/x"}, []string{"/sys/x"}, time.Minute
+	in := node()
+	in.Facts = facts.New(tree.FS())
+	want := []string{"quick node pass", "quick node unknown", "slow node pass", "slow node unknown"}
+	if diff := cmp.Diff(want, outcomes(run(t, in, doctor.Options{}, quick, slow))); diff != "" {
+		t.Errorf("Run (-want +got):\n%s", diff)
 	}
 }

@@ -60,6 +60,15 @@ type Bond struct {
 	Slaves []string `json:"slaves"` // names of the member devices
 }
 
+// Connectors returns the names of the devices with a connector that carry the traffic of n: the
+// members of a bond, otherwise n itself.
+func (n *Netdev) Connectors() []string {
+	if n.Bond != nil {
+		return n.Bond.Slaves
+	}
+	return []string{n.Name}
+}
+
 // IPoIBAddress is the 20-byte link-layer address of an IPoIB device (RFC 4391
 // section 9.1.1): a reserved byte (flags of the connected mode), a 24-bit queue
 // pair number, and the GID of the port.

@@ -258,14 +258,15 @@ func jobObjects(s *inventory.Snapshot, scope counterScope) []*sample {
 			add(p.object(), p)
 		case scopeNetdev:
 			n := p.netdev(s)
-			switch {
-			case n == nil:
-			case n.Bond != nil && len(n.Bond.Slaves) > 0:
-				for _, member := range n.Bond.Slaves {
-					add(member, p)
-				}
-			default:
-				add(n.Name, p)
+			if n == nil {
+				continue
+			}
+			connectors := n.Connectors()
+			if len(connectors) == 0 { // a bond without members
+				connectors = []string{n.Name}
+			}
+			for _, name := range connectors {
+				add(name, p)
 			}
 		case scopePCI:
 			if p.dev.PCI == nil {

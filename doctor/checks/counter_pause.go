@@ -71,25 +71,15 @@ func measureLossless(j *judge, s *sample) []verdict {
 // losslessPriorities returns the priorities with PFC, and how that is known: from dcbnl, or because
 // mlx5 has counters of pause frames for exactly those priorities.
 func losslessPriorities(in *doctor.Input, s *sample) ([]int, string) {
-	var list []int
-	if in.Facts.State(facts.KindDCB) == nil {
-		for _, d := range in.Facts.DCB.Value {
-			if d.Netdev != s.object || d.PFC == nil {
-				continue
-			}
-			for p := range 8 {
-				if d.PFC.Enabled&(1<<p) != 0 {
-					list = append(list, p)
-				}
-			}
-			return list, "PFC by dcbnl"
-		}
+	if dcb := dcbOf(in, s.object); dcb != nil && dcb.PFC != nil {
+		return facts.Priorities(dcb.PFC.Enabled), "PFC by dcbnl"
 	}
 	if !slices.ContainsFunc(s.readings.After, func(c inventory.Counter) bool {
 		return c.Group == facts.CountersEthtool && c.Name == "rx_prio0_packets" // mlx5's
 	}) {
 		return nil, ""
 	}
+	var list []int
 	for _, c := range matching(s.readings.After, countersIn(facts.CountersEthtool, "rx_prio?_pause")) {
 		list = append(list, priorityOf(c.Name))
 	}

@@ -52,8 +52,8 @@ func pauseCounterRules() []counterRule {
 			limits:  increase(doctor.OutcomeFail, "a lossless priority loses nothing"),
 			measure: measureLossless, historic: never, uses: []facts.Kind{facts.KindDCB},
 			explanation: prose.Join(`
-				The port dropped packets of a priority with PFC for want of buffers: pause frames came too late
-				or were ignored. The buffer is too small for the length of the cable and the MTU, or the switch
+				The port dropped packets of a priority with PFC: its buffers were full, since pause frames came
+				too late or were ignored. The buffer is too small for the length of the cable and the MTU, or the switch
 				does not use PFC on this priority. RDMA repeats all that follows a lost packet.`),
 			remedy: "Use PFC on the same priority in the switch, and a receive buffer with enough room for the " +
 				"cable's length and the MTU.",

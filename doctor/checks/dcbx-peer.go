@@ -67,7 +67,7 @@ func (p qosPort) peerETS() (doctor.Finding, bool) {
 	if ours == nil || peer == nil || *peer == (facts.ETS{}) {
 		return doctor.Finding{}, false
 	}
-	for _, prio := range priorities(p.dcb.PFC.Enabled) {
+	for _, prio := range facts.Priorities(p.dcb.PFC.Enabled) {
 		for other := range 8 {
 			together := ours.PriorityTC[other] == ours.PriorityTC[prio]
 			if other == prio || together == (peer.PriorityTC[other] == peer.PriorityTC[prio]) {

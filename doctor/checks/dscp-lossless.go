@@ -91,7 +91,7 @@ func (p qosPort) besideLossless(
 	if len(dscps) == 0 {
 		f.Summary += "; no DSCP has a lossless priority"
 		f.Actions = []doctor.Action{
-			others("dcb app add dev %s dscp-prio %d:%d", quote(p.net.Name), c.dscp(), priorities(mask)[0]),
+			others("dcb app add dev %s dscp-prio %d:%d", quote(p.net.Name), c.dscp(), facts.Priorities(mask)[0]),
 		}
 		return f
 	}

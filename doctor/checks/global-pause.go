@@ -51,11 +51,12 @@ func runGlobalPause(_ context.Context, in *doctor.Input) []doctor.Finding {
 			good = append(good, ev...)
 			continue
 		}
-		lossless, ok := losslessOf(in, w.netdev)
-		if !ok {
+		dcb := dcbOf(in, w.netdev)
+		if dcb == nil || dcb.PFC == nil {
 			skipped = append(skipped, "global pause is on, and whether PFC is too is unknown for a compute port")
 			continue
 		}
+		lossless := dcb.PFC.Enabled
 		ev = append(ev, doctor.Evidence{
 			Path: "dcb:" + w.netdev + ":pfc", Value: fmt.Sprintf("enabled 0x%02x", lossless),
 		})
@@ -85,14 +86,4 @@ func runGlobalPause(_ context.Context, in *doctor.Input) []doctor.Finding {
 func pauseText(p *facts.Pause) string {
 	on := func(b bool) string { return map[bool]string{true: "on", false: "off"}[b] }
 	return "rx " + on(p.RX) + " tx " + on(p.TX)
-}
-
-// losslessOf returns the priorities with PFC of a network device, and whether they are known.
-func losslessOf(in *doctor.Input, netdev string) (uint8, bool) {
-	for i := range in.Facts.DCB.Value {
-		if d := &in.Facts.DCB.Value[i]; d.Netdev == netdev && d.PFC != nil {
-			return d.PFC.Enabled, true
-		}
-	}
-	return 0, false
 }

@@ -92,11 +92,11 @@ func ethernetSpeed(in *doctor.Input, p portRef) (doctor.Finding, []doctor.Eviden
 		}
 		return doctor.Finding{}, nil, why
 	}
-	i := slices.IndexFunc(in.Facts.Ethtool.Value, func(e facts.Ethtool) bool { return e.Netdev == p.port.Netdev })
-	if i < 0 || in.Facts.Ethtool.Value[i].Mode == nil || in.Facts.Ethtool.Value[i].Mode.Mbps == 0 {
+	e := ethtoolFor(in, p.port.Netdev)
+	if e == nil || e.Mode == nil || e.Mode.Mbps == 0 {
 		return doctor.Finding{}, nil, "ethtool knows no speed of the compute ports' links"
 	}
-	mode := in.Facts.Ethtool.Value[i].Mode
+	mode := e.Mode
 	fastest, name := 0, ""
 	for _, m := range mode.Peer {
 		if mbps := modeSpeed(m); slices.Contains(mode.Advertised, m) && mbps > fastest {

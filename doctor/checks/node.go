@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
@@ -158,30 +157,11 @@ func netEvidence(n *inventory.Netdev, file, value string) doctor.Evidence {
 // addresses and limits.
 func inContainer(s *inventory.Snapshot) bool { return s.Host.Container != nil }
 
-// quote quotes a name for a POSIX shell. It also quotes "=", because zsh replaces a word that
-// begins with it by the path of a command. Control characters, which no kernel name has, become
-// question marks.
-func quote(name string) string {
-	name = printable(name)
-	safe := func(r rune) bool {
-		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("_@%+:,./-", r))
-	}
-	if name != "" && strings.IndexFunc(name, func(r rune) bool { return !safe(r) }) < 0 {
-		return name
-	}
-	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
-}
+// quote quotes a name for a shell.
+func quote(name string) string { return doctor.Quote(name) }
 
-// printable replaces control characters and line separators by question marks.
-func printable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return '?'
-		}
-		return r
-	}, name)
-}
+// printable replaces what a terminal must not print.
+func printable(text string) string { return doctor.Printable(text) }
 
 // objects joins the names of ports; beyond the limit it counts them.
 func objects(refs []portRef, limit int) string {

@@ -5,11 +5,7 @@ package checks
 func NotCovered() []string {
 	var all []string
 	for _, e := range Catalogue() {
-		switch e.Uncovered {
-		case "":
-		case notYet:
-			all = append(all, e.What)
-		default:
+		if e.Uncovered != "" {
 			all = append(all, e.What+" ("+e.Uncovered+")")
 		}
 	}

@@ -55,7 +55,7 @@ func runPFCBuffer(_ context.Context, in *doctor.Input) []doctor.Finding {
 		meters := max(int(p.dcb.PFC.Delay), int(in.Threshold("cable-length")))
 		need := headroom(p.port.Rate.GbPerSecond, meters, p.net.MTU)
 		var good []doctor.Evidence
-		for _, prio := range priorities(mask) {
+		for _, prio := range facts.Priorities(mask) {
 			index := p.dcb.Buffer.Priority[prio] & 7
 			size := int(p.dcb.Buffer.Bytes[index])
 			ev := p.kernel(fmt.Sprintf("buffer-size %d", index), fmt.Sprint(size))
@@ -75,7 +75,7 @@ func runPFCBuffer(_ context.Context, in *doctor.Input) []doctor.Finding {
 				},
 			})
 		}
-		if len(good) == len(priorities(mask)) {
+		if len(good) == len(facts.Priorities(mask)) {
 			r.pass(p, good...)
 		}
 	})

@@ -38,16 +38,12 @@ func qosPorts(in *doctor.Input) (list []qosPort, why string) {
 			why = "a virtual function has the flow control of its port, which is set on the host"
 			continue
 		}
-		members := []string{p.port.Netdev}
 		n := p.netdev(s)
 		if n == nil {
 			why = "the network device of " + p.object() + " is not visible here"
 			continue
 		}
-		if n.Bond != nil {
-			members = n.Bond.Slaves
-		}
-		for _, name := range members {
+		for _, name := range n.Connectors() {
 			if m := s.Netdev(name); m != nil {
 				list = append(list, qosPort{p, m, dcbOf(in, name)})
 			}
@@ -117,20 +113,9 @@ func pfcText(mask uint8) string {
 	return b.String()[1:]
 }
 
-// priorities returns the numbers of the set bits.
-func priorities(mask uint8) []int {
-	var list []int
-	for i := range 8 {
-		if mask>>i&1 != 0 {
-			list = append(list, i)
-		}
-	}
-	return list
-}
-
 // priorityNames returns "priority 3" or "priorities 3 and 4".
 func priorityNames(mask uint8) string {
-	list := priorities(mask)
+	list := facts.Priorities(mask)
 	switch len(list) {
 	case 0:
 		return "no priority"

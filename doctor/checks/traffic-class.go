@@ -126,7 +126,7 @@ func (p forcedPort) judgeClass(settings []class) (doctor.Finding, bool) {
 	return f, false
 }
 
-// onlyForced tells that jobs depend on the driver for their class.
+// onlyForced says that jobs depend on the driver for their class.
 func onlyForced(known []forcedPort, settings []class) (doctor.Finding, bool) {
 	f := doctor.Finding{Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode}
 	for _, p := range known {

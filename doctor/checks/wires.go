@@ -20,14 +20,11 @@ func wiresOf(s *inventory.Snapshot) []wire {
 	var all []wire
 	for p := range ports(s) {
 		n := p.netdev(s)
-		switch {
-		case n == nil || p.dev.Software != "" || p.dev.VF != nil || !p.carriesJobs(s):
-		case n.Bond != nil:
-			for _, member := range n.Bond.Slaves {
-				all = append(all, wire{p, member})
-			}
-		default:
-			all = append(all, wire{p, n.Name})
+		if n == nil || p.dev.Software != "" || p.dev.VF != nil || !p.carriesJobs(s) {
+			continue
+		}
+		for _, name := range n.Connectors() {
+			all = append(all, wire{p, name})
 		}
 	}
 	return all

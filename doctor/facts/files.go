@@ -84,8 +84,8 @@ func (f *Files) Text(name string) (string, error) {
 	return strings.ToValidUTF8(string(bytes.TrimSpace(b)), "\uFFFD"), err
 }
 
-// Problems returns the files that could not be read so far, other than for want of privilege, in
-// the order of reading.
+// Problems returns the files that could not be read so far, in the order of reading. Those that
+// take more privilege are not among them.
 func (f *Files) Problems() []inventory.Problem {
 	f.mu.Lock()
 	defer f.mu.Unlock()

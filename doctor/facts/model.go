@@ -9,17 +9,16 @@ import (
 
 // Link is a network device as rtnetlink describes it.
 type Link struct {
-	Name         string        `json:"name"`
-	CarrierUp    uint32        `json:"carrierUp,omitempty"`   // IFLA_CARRIER_UP_COUNT
-	CarrierDown  uint32        `json:"carrierDown,omitempty"` // IFLA_CARRIER_DOWN_COUNT
-	Up           bool          `json:"up"`                    // IFF_UP
-	Running      bool          `json:"running"`               // IFF_RUNNING
-	Address      string        `json:"address,omitempty"`     // link layer address, colons
-	MTU          uint32        `json:"mtu"`
-	MaxMTU       uint32        `json:"maxMTU,omitempty"` // 0 if the driver names none
-	Master       string        `json:"master,omitempty"` // bond, bridge or VRF that has it
-	Kind         string        `json:"kind,omitempty"`   // bond, vlan, …; "" for hardware
-	DownDuration time.Duration `json:"downDuration,omitempty"`
+	Name        string `json:"name"`
+	CarrierUp   uint32 `json:"carrierUp,omitempty"`   // IFLA_CARRIER_UP_COUNT
+	CarrierDown uint32 `json:"carrierDown,omitempty"` // IFLA_CARRIER_DOWN_COUNT
+	Up          bool   `json:"up"`                    // IFF_UP
+	Running     bool   `json:"running"`               // IFF_RUNNING
+	Address     string `json:"address,omitempty"`     // link layer address, colons
+	MTU         uint32 `json:"mtu"`
+	MaxMTU      uint32 `json:"maxMTU,omitempty"` // 0 if the driver names none
+	Master      string `json:"master,omitempty"` // bond, bridge or VRF that has it
+	Kind        string `json:"kind,omitempty"`   // bond, vlan, …; "" for hardware
 }
 
 // Routing is what decides the way of a packet: rules, routes and neighbours of both families.
@@ -169,6 +168,17 @@ type PFC struct {
 	Delay       uint16    `json:"delay"`                // bit times; of mlx5 the length of the cable in m
 	Requests    [8]uint64 `json:"requests,omitzero"`    // pause frames sent
 	Indications [8]uint64 `json:"indications,omitzero"` // pause frames received
+}
+
+// Priorities returns the bits of a mask of priorities, ascending.
+func Priorities(mask uint8) []int {
+	var list []int
+	for prio := range 8 {
+		if mask>>prio&1 != 0 {
+			list = append(list, prio)
+		}
+	}
+	return list
 }
 
 // ETS is enhanced transmission selection (struct ieee_ets).

@@ -349,10 +349,8 @@ func ofPorts(n Node, name func(*inventory.Device, *inventory.Port) string) []con
 // priorities lists the bits of a mask: "3", "0,3", "none".
 func priorities(mask uint8) string {
 	var list []string
-	for p := range 8 {
-		if mask>>p&1 != 0 {
-			list = append(list, strconv.Itoa(p))
-		}
+	for _, p := range facts.Priorities(mask) {
+		list = append(list, strconv.Itoa(p))
 	}
 	if len(list) == 0 {
 		return "none"

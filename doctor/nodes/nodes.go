@@ -79,7 +79,7 @@ func Run(ctx context.Context, checks []doctor.Check, list []Node, opts Options) 
 			return Report{}, fmt.Errorf("check %s: %w", n.Source, err)
 		}
 		r.Nodes = append(r.Nodes, NodeReport{n.Source, own})
-		r.Verdict = worse(r.Verdict, own.Verdict)
+		r.Verdict = r.Verdict.Worse(own.Verdict)
 		digest, err := consensus.NewNode(n.Source, *n.Snapshot, opts.Comparison)
 		if err != nil {
 			return Report{}, err
@@ -96,7 +96,7 @@ func Run(ctx context.Context, checks []doctor.Check, list []Node, opts Options) 
 			r.NotCompared = append(r.NotCompared, c.ID)
 		}
 	}
-	r.Verdict = worse(r.Verdict, outcome(r.Comparison))
+	r.Verdict = r.Verdict.Worse(outcome(r.Comparison))
 	return r, nil
 }
 
@@ -107,19 +107,14 @@ func outcome(r consensus.Report) doctor.Outcome {
 	}
 	worst := doctor.OutcomePass
 	for _, d := range r.Differences {
-		worst = worse(worst, map[consensus.Severity]doctor.Outcome{
-			consensus.SeverityBreaks: doctor.OutcomeFail, consensus.SeveritySlows: doctor.OutcomeWarn,
-			consensus.SeverityNote: doctor.OutcomePass,
-		}[d.Severity])
+		switch d.Severity {
+		case consensus.SeverityBreaks:
+			return doctor.OutcomeFail
+		case consensus.SeveritySlows:
+			worst = doctor.OutcomeWarn
+		}
 	}
 	return worst
-}
-
-func worse(a, b doctor.Outcome) doctor.Outcome {
-	if a.Compare(b) >= 0 {
-		return a
-	}
-	return b
 }
 
 // valuesOf returns the values of a node by the ID of their comparison; those that are not known are

@@ -117,7 +117,13 @@ func (m *Manifest) check(t *nodetree.Tree) error {
 
 // document decodes a document at the root; false if it doesn't exist.
 func (b *Bundle) document(name string, into any) (bool, error) {
-	data, err := fs.ReadFile(b.Tree.FS(), name)
+	return Document(b.Tree.FS(), name, into)
+}
+
+// Document decodes a JSON document at the root of a recorded node; false if it doesn't exist. The
+// error matches [nodetree.ErrTooLarge] for one that no bundle may have.
+func Document(root fs.FS, name string, into any) (bool, error) {
+	data, err := fs.ReadFile(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

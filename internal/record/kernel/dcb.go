@@ -63,21 +63,15 @@ func readDCB(ctx context.Context, s *inventory.Snapshot, query dcbQuery) ([]fact
 // the members, which have the settings.
 func dcbNetdevs(s *inventory.Snapshot) []string {
 	var names []string
-	add := func(name string) {
-		if name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
 	for _, p := range s.Ports() {
 		n := s.Netdev(p.Netdev)
-		switch {
-		case n == nil || n.Type != inventory.ARPHRDEther:
-		case n.Bond != nil:
-			for _, m := range n.Bond.Slaves {
-				add(m)
+		if n == nil || n.Type != inventory.ARPHRDEther {
+			continue
+		}
+		for _, name := range n.Connectors() {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
-		default:
-			add(n.Name)
 		}
 	}
 	return names

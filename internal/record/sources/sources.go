@@ -7,7 +7,6 @@ package sources
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -126,32 +125,17 @@ func FromFS(root fs.FS, closeRoot func() error, label string) (*Node, error) {
 		return nil, err
 	}
 	live := &inventory.Live{}
-	found, err := document(root, bundle.LiveFile, live)
+	found, err := bundle.Document(root, bundle.LiveFile, live)
 	if found {
 		n.Sources.Live = live
 	}
 	n.facts = facts.New(root)
-	_, factsErr := document(root, bundle.FactsFile, n.facts)
+	_, factsErr := bundle.Document(root, bundle.FactsFile, n.facts)
 	if err = errors.Join(err, factsErr); err != nil {
 		n.Close()
 		return nil, fmt.Errorf("open %s: %w", label, err)
 	}
 	return n, nil
-}
-
-// document decodes a JSON document at the root of a tree; false if it doesn't exist.
-func document(root fs.FS, name string, into any) (bool, error) {
-	data, err := fs.ReadFile(root, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, into)
-	}
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", name, err)
-	}
-	return true, nil
 }
 
 // IsRoot reports whether a directory is the root of a node.
