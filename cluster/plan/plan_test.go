@@ -199,6 +199,23 @@ func TestPermutationCrossesLeaves(t *testing.T) {
 	}
 }
 
+// TestPermutationOfUnknownLeaves keeps nodes of no known leaf apart from those of a leaf.
+func TestPermutationOfUnknownLeaves(t *testing.T) {
+	for seed := range uint64(20) {
+		c := nodes(8, 1, 4)
+		for i := 4; i < 8; i++ {
+			c.Nodes[i].Leaf = ""
+		}
+		for r := range stage(t, mustPlan(t, c, Options{Seed: seed}), StagePermutation).Rounds() {
+			for _, f := range r.Flows {
+				if c.Nodes[f.From].Leaf == c.Nodes[f.To].Leaf {
+					t.Fatalf("seed %d: %s to %s does not cross leaves", seed, c.Nodes[f.From].Name, c.Nodes[f.To].Name)
+				}
+			}
+		}
+	}
+}
+
 // TestCollective checks that the ring is one cycle and the tree reaches every node.
 func TestCollective(t *testing.T) {
 	for _, n := range sizes() {

@@ -236,3 +236,15 @@ func TestNumbersAreOfTheCatalogue(t *testing.T) {
 		}
 	}
 }
+
+// TestNoRDMA compares nodes without RDMA: that is no pass.
+func TestNoRDMA(t *testing.T) {
+	var list []nodes.Node
+	for i := range 2 {
+		snap := inventory.Snapshot{Host: inventory.Host{Name: fmt.Sprintf("n%d", i)}}
+		list = append(list, nodes.Node{Source: snap.Host.Name, Snapshot: &snap})
+	}
+	if r := run(t, list); r.Verdict != doctor.OutcomeNotApplicable || r.Comparison.Verdict != consensus.VerdictNone {
+		t.Errorf("verdict %s, of the comparison %s", r.Verdict, r.Comparison.Verdict)
+	}
+}

@@ -3,6 +3,7 @@ package rdmanl
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"net"
@@ -373,5 +374,26 @@ func TestRouteToRequest(t *testing.T) {
 		if _, err := (Client{}).RouteTo(t.Context(), dst); err == nil {
 			t.Errorf("RouteTo(%v) = nil error", dst)
 		}
+	}
+}
+
+// TestRoutesWithoutCache leaves out entries of caches, which old kernels list for IPv6.
+func TestRoutesWithoutCache(t *testing.T) {
+	route := make([]byte, rtmsgLen)
+	route[0], route[4], route[7] = 10, RT_TABLE_MAIN, 1 // AF_INET6, unicast
+	cached := slices.Clone(route)
+	binary.NativeEndian.PutUint32(cached[8:], RTM_F_CLONED)
+	c := fake(func(q netlink.Message) ([]netlink.Message, error) {
+		if q.Data[0] != 10 {
+			return multi(q, 0)
+		}
+		if q.Data[4] != RT_TABLE_UNSPEC {
+			t.Errorf("request for table %d, want those of all", q.Data[4])
+		}
+		return multi(q, 0, cached, route)
+	})
+	got, err := c.Routes(t.Context())
+	if err != nil || len(got) != 1 || got[0].flags&RTM_F_CLONED != 0 {
+		t.Errorf("Routes() = %+v, %v, want the one that is no entry of a cache", got, err)
 	}
 }

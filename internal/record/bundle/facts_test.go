@@ -96,6 +96,11 @@ func TestOwnGroupOnly(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
 	}
+	for e := range recordFacts(t, tree, facts.New(nil), true).Tree.Entries() {
+		if strings.HasPrefix(e.Name, "sys/fs/cgroup/") {
+			t.Errorf("a redacted bundle has %s", e.Name)
+		}
+	}
 }
 
 // TestLargeFacts records a routing table that no document can hold: the rest is there.
