@@ -58,10 +58,10 @@ func TestIdle(t *testing.T) {
 			for err == nil {
 				err = session.Next(t.Context())
 			}
-			ended <- err
 			if session != nil {
-				_ = session.Close()
+				_ = session.Close() // before its device's
 			}
+			ended <- err
 		}()
 		c, err := rping.Dial(t.Context(), a, s.Addr(), rping.Options{})
 		if err != nil {
