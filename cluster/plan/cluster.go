@@ -26,6 +26,12 @@ type Card struct {
 	Gbps   float64 `json:"gbps"`   // rate in Gb/s, 0 if unknown
 }
 
+// End is a card of a cluster.
+type End struct {
+	Node int32 `json:"n"` // index in Cluster.Nodes
+	Rail int16 `json:"r"` // number of the rail
+}
+
 // maxNodes bounds a plan, so that hostile input can't exhaust memory.
 const maxNodes = 1 << 16
 

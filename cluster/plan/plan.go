@@ -101,6 +101,31 @@ type Flow struct {
 	Neighbour bool
 }
 
+// Ends yields the cards between which a flow runs, sender first: those of each rail of the plan that
+// both nodes have. A flow to a neighbour goes from each card to the node's card of the next rail, of
+// the last rail to the first; a node with one card has none.
+func (p *Plan) Ends(f Flow) iter.Seq2[End, End] {
+	return func(yield func(from, to End) bool) {
+		a, b := p.Cluster.Nodes[f.From].Rails, p.Cluster.Nodes[f.To].Rails
+		for i, card := range a {
+			rail := card.Rail
+			if f.Neighbour {
+				if len(a) == 1 {
+					return
+				}
+				rail = a[(i+1)%len(a)].Rail
+			}
+			if !slices.Contains(p.Rails, card.Rail) ||
+				!slices.ContainsFunc(b, func(c Card) bool { return c.Rail == rail }) {
+				continue
+			}
+			if !yield(End{f.From, int16(card.Rail)}, End{f.To, int16(rail)}) {
+				return
+			}
+		}
+	}
+}
+
 // New returns the plan for a cluster. Errors match [ErrTooFew], [ErrTooMany] or [ErrOptions], or
 // name a node that can't be part of a plan.
 func New(c Cluster, o Options) (*Plan, error) {
