@@ -155,6 +155,8 @@ type Failure struct {
 	// rnr-retry-exceeded, remote-access, no-gid, port-down, timeout, lost, other.
 	Code string `json:"code"`
 	Text string `json:"text"` // the error as it was
+	// At is the end that noticed it; empty for a failure of a card by itself.
+	At Side `json:"at,omitempty"`
 }
 
 // FailureStep is the step at which a measurement failed.
@@ -234,7 +236,7 @@ type Barrier struct {
 // Slowest is how often a card was the last of a step.
 type Slowest struct {
 	End   plan.End `json:"end"`
-	Count int `json:"count"`
+	Count int      `json:"count"`
 }
 
 // Name returns the name of a card for people: gpu-003 mlx5_2.

@@ -1,0 +1,241 @@
+package leader_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rdmakit/rdmakit/cluster/leader"
+	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/cluster/protocol"
+	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/cluster/worker"
+	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/provider/roce"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/rocev2"
+)
+
+// simulated opens engines on a simulated network.
+type simulated struct{ network *packetnet.Network }
+
+func (simulated) Name() string                                           { return "simulated" }
+func (simulated) Devices(context.Context) ([]provider.DeviceInfo, error) { return nil, nil }
+
+func (s simulated) Open(_ context.Context, name string) (provider.Device, error) {
+	addr := netip.MustParseAddr(name[len(roce.Prefix):])
+	conn, err := s.network.Listen(netip.AddrPortFrom(addr, rocev2.Port))
+	if err != nil {
+		return nil, err
+	}
+	return roce.New(roce.Config{Name: name, Conn: conn, Addr: addr, MTU: ib.MTU1024})
+}
+
+// direct is a worker in this process.
+type direct struct{ w *worker.Worker }
+
+func (d direct) Do(ctx context.Context, c protocol.Command) (protocol.Reply, error) {
+	return d.w.Do(ctx, c), nil
+}
+
+// dead is a worker that vanishes after a number of commands.
+type dead struct {
+	leader.Link
+	after int
+}
+
+func (d *dead) Do(ctx context.Context, c protocol.Command) (protocol.Reply, error) {
+	if d.after--; d.after < 0 {
+		return protocol.Reply{}, fmt.Errorf("connection reset")
+	}
+	return d.Link.Do(ctx, c)
+}
+
+// rig is a cluster of workers on a simulated network of 100 Mb/s.
+type rig struct {
+	network *packetnet.Network
+	links   []leader.Link
+}
+
+const (
+	rigBandwidth = 100_000_000
+	rigMessage   = 4096
+)
+
+func addrOf(node, rail int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(rail), 0, byte(node + 1)}) }
+
+func newRig(t *testing.T, nodes, rails int) *rig {
+	r := &rig{network: packetnet.NewNetwork(packetnet.Config{
+		Faults: packetnet.Faults{Delay: 10 * time.Microsecond}, Link: packetnet.Link{Bandwidth: rigBandwidth},
+	})}
+	for n := range nodes {
+		node := worker.Node{Name: fmt.Sprintf("node-%d", n), Facts: map[string]string{result.FactKernel: "6.1"}}
+		for rail := range rails {
+			name := roce.Prefix + addrOf(n, rail).String()
+			node.Cards = append(node.Cards, worker.Card{
+				Rail: rail, Name: name, Gbps: rigBandwidth / 1e9, Port: 1,
+				Open: func(ctx context.Context) (*verbs.Device, error) {
+					return verbs.Open(ctx, name, simulated{r.network})
+				},
+			})
+		}
+		w := worker.New(worker.Config{Node: node, Message: rigMessage, Depth: 16, Wait: verbs.WaitEvent})
+		t.Cleanup(func() {
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		r.links = append(r.links, direct{w})
+	}
+	return r
+}
+
+// task returns the first round of a stage.
+func task(p *plan.Plan, name plan.Name) leader.Task {
+	i := 0
+	for s := range p.Stages {
+		if s.Name != name {
+			i++
+			continue
+		}
+		for r := range s.Rounds() {
+			return leader.Task{
+				Stage: i, Name: s.Name, Kind: s.Kind, Length: s.Length, Plan: p, Flows: r.Flows, Load: r.Load,
+			}
+		}
+	}
+	panic("no stage " + name)
+}
+
+func fleetOf(t *testing.T, r *rig) (*leader.Fleet, *plan.Plan) {
+	f, left, err := leader.NewFleet(t.Context(), leader.FleetConfig{Links: r.links})
+	if err != nil || len(left) > 0 {
+		t.Fatal(left, err)
+	}
+	p, err := plan.New(f.Cluster(), plan.Options{Step: 100 * time.Millisecond, Flows: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, p
+}
+
+// TestFleetMeasures runs one round of each stage on three nodes with two rails.
+func TestFleetMeasures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, p := fleetOf(t, newRig(t, 3, 2))
+		for _, c := range []struct {
+			stage   plan.Name
+			samples int
+			check   func(result.Sample) bool
+		}{
+			{plan.StageReach, 2, func(s result.Sample) bool { return s.Detail.Latency.Count == 1 }},
+			// A loopback doesn't leave the card in hardware; here it goes through the switch.
+			{plan.StageLoopback, 6, func(s result.Sample) bool { return s.From == s.To && near(s.Gbps) }},
+			{plan.StagePairs, 4, func(s result.Sample) bool { return s.From.Node != s.To.Node && near(s.Gbps) }},
+			{plan.StagePermutation, 6, func(s result.Sample) bool { return near(s.Gbps) && len(s.Detail.Flows) == 2 }},
+			{plan.StageIncast, 4, func(s result.Sample) bool { return s.Gbps > 0.04 && s.Gbps < 0.055 }},
+			{plan.StageJitter, 2, func(s result.Sample) bool { return s.Detail.Latency.P50 < 50 && s.Detail.Latency.Count > 100 }},
+		} {
+			out, err := f.Measure(t.Context(), task(p, c.stage))
+			if err != nil || len(out.Samples) != c.samples || len(out.Lost) > 0 {
+				t.Errorf("%s: %d samples, lost %v, %v; want %d", c.stage, len(out.Samples), out.Lost, err, c.samples)
+			}
+			for _, s := range out.Samples {
+				if s.Detail != nil && s.Detail.Failure != nil || !c.check(s) {
+					t.Errorf("%s: %+v %+v", c.stage, s, s.Detail)
+				}
+			}
+		}
+	})
+}
+
+// near reports whether a rate is that of the payload on a link of 100 Mb/s with packets of 1024
+// bytes.
+func near(gbps float32) bool { return gbps > 0.085 && gbps < 0.1 }
+
+// TestFleetCollectives checks rings and trees, and that sums are right.
+func TestFleetCollectives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, p := fleetOf(t, newRig(t, 5, 2))
+		var got []string
+		for s := range p.Stages {
+			if s.Name != plan.StageCollective {
+				continue
+			}
+			for r := range s.Rounds() {
+				out, err := f.Measure(t.Context(), leader.Task{
+					Name: s.Name, Kind: s.Kind, Length: s.Length, Plan: p, Flows: r.Flows,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, c := range out.Collectives {
+					got = append(got, fmt.Sprint(c.Algorithm, c.Rail, c.Nodes, c.Failure))
+					if c.BusBW <= 0 || c.BusBW > 0.0125 { // 100 Mb/s
+						t.Errorf("%s: bus bandwidth %g GB/s", c.Algorithm, c.BusBW)
+					}
+				}
+			}
+		}
+		want := []string{"ring0 5 <nil>", "ring1 5 <nil>", "tree0 5 <nil>", "tree1 5 <nil>"}
+		if !slices.Equal(got, want) {
+			t.Errorf("collectives = %q, want %q", got, want)
+		}
+	})
+}
+
+// TestFleetLosesNode checks that a node that vanishes costs only the pairs that it is part of,
+// whatever the step.
+func TestFleetLosesNode(t *testing.T) {
+	for after := 1; after <= 3; after++ { // a survey and then prepare, connect, run
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, 4, 1)
+			r.links[2] = &dead{r.links[2], after}
+			f, p := fleetOf(t, r)
+			out, err := f.Measure(t.Context(), task(p, plan.StagePairs))
+			if err != nil || len(out.Lost) != 1 || out.Lost[0].Node != 2 {
+				t.Fatalf("lost %v, %v; want node 2", out.Lost, err)
+			}
+			for _, s := range out.Samples {
+				with := s.From.Node == 2 || s.To.Node == 2
+				failed := s.Detail != nil && s.Detail.Failure != nil
+				if with != failed || !with && !near(s.Gbps) {
+					t.Errorf("after %d commands: %+v %+v", after, s, s.Detail)
+				}
+			}
+			out, err = f.Measure(t.Context(), task(p, plan.StagePairs))
+			if err != nil || len(out.Lost) != 0 || len(out.Samples) != 4 {
+				t.Errorf("next round: %d samples, lost %v, %v", len(out.Samples), out.Lost, err)
+			}
+		})
+	}
+}
+
+// TestFleetDeadCard checks that a card without a way fails with the engine's own words, at the end
+// that noticed it.
+func TestFleetDeadCard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, 2)
+		r.network.Cut(addrOf(0, 1), addrOf(1, 1), true)
+		f, p := fleetOf(t, r)
+		out, err := f.Measure(t.Context(), task(p, plan.StagePairs))
+		if err != nil || len(out.Samples) != 4 {
+			t.Fatal(out, err)
+		}
+		for _, s := range out.Samples {
+			switch {
+			case s.From.Rail == 0 && !near(s.Gbps):
+				t.Errorf("rail 0: %+v", s)
+			case s.From.Rail == 1 && (s.Detail == nil || s.Detail.Failure == nil ||
+				s.Detail.Failure.Code != "retry-exceeded" || s.Detail.Failure.Step != result.StepData):
+				t.Errorf("rail 1: %+v %+v", s, s.Detail)
+			}
+		}
+	})
+}

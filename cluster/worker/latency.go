@@ -1,0 +1,124 @@
+package worker
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rdmakit/rdmakit/cluster/protocol"
+	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/verbs"
+)
+
+// maxSteps is the largest number of round trips of a run, so that a reply has a limit.
+const maxSteps = 10_000
+
+// last is the number of the message that ends the answers.
+const last = ^uint64(0)
+
+// ask sends messages one after the other and waits for their answers, until the time or the number
+// of steps is reached.
+func (e *edge) ask(ctx context.Context, length time.Duration, r *protocol.EdgeReply) error {
+	end := time.Now().Add(length)
+	limit := e.spec.Steps
+	if limit == 0 || limit > maxSteps {
+		limit = maxSteps
+	}
+	var err error
+	for seq := uint64(0); err == nil && len(r.Steps) < limit && (seq == 0 || time.Now().Before(end)); seq++ {
+		began := time.Now()
+		if err = e.exchange(ctx, seq); err == nil {
+			const ways = 2
+			r.Steps = append(r.Steps, float32(time.Since(began).Seconds()*1e6/ways))
+		}
+	}
+	r.Latency = result.Distribution(r.Steps)
+	if err != nil {
+		return err
+	}
+	return e.sendMessage(ctx, last)
+}
+
+// exchange sends message seq and waits for its answer.
+func (e *edge) exchange(ctx context.Context, seq uint64) error {
+	if err := e.sendMessage(ctx, seq); err != nil {
+		return err
+	}
+	got, err := e.receiveMessage(ctx)
+	if err == nil && got != seq {
+		err = fmt.Errorf("the answer to message %d has the number %d", seq, got)
+	}
+	return err
+}
+
+// answer returns messages to their sender until the last.
+func (e *edge) answer(ctx context.Context) error {
+	for {
+		seq, err := e.receiveMessage(ctx)
+		if err != nil || seq == last {
+			return err
+		}
+		if err := e.sendMessage(ctx, seq); err != nil {
+			return err
+		}
+	}
+}
+
+// sendMessage sends a message with a number and waits until it is acknowledged.
+func (e *edge) sendMessage(ctx context.Context, seq uint64) error {
+	binary.LittleEndian.PutUint64(e.memory, seq)
+	return e.send(ctx, pingSize)
+}
+
+// receiveMessage waits for a message and returns its number.
+func (e *edge) receiveMessage(ctx context.Context) (uint64, error) {
+	b, err := e.receive(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if len(b) != pingSize {
+		return 0, fmt.Errorf("a message of %d bytes arrived instead of %d", len(b), pingSize)
+	}
+	return binary.LittleEndian.Uint64(b), nil
+}
+
+// send sends the first n bytes of the memory and waits until they are acknowledged.
+func (e *edge) send(ctx context.Context, n int) error {
+	if _, err := e.qps[0].PostSend(verbs.SendRequest{
+		Op: verbs.SendOpSend, Flags: verbs.SendSignaled, Segments: []verbs.Segment{e.mr.Segment(0, n)},
+	}); err != nil {
+		return err
+	}
+	_, err := e.complete(ctx, e.sends)
+	return err
+}
+
+// receive waits for a message and posts its request again. The data is valid until the next but one
+// message has arrived.
+func (e *edge) receive(ctx context.Context) ([]byte, error) {
+	wc, err := e.complete(ctx, e.recvs)
+	if err != nil {
+		return nil, err
+	}
+	slot, _ := e.layout()
+	i, n := int(wc.ID), int(wc.Bytes)
+	if n > slot || i >= receives {
+		return nil, fmt.Errorf("a message of %d bytes arrived instead of %d", n, slot)
+	}
+	b := slices.Clone(e.memory[(1+i)*slot : (1+i)*slot+n])
+	return b, e.postReceive(i)
+}
+
+// complete waits for one completion.
+func (e *edge) complete(ctx context.Context, cq *verbs.CompletionQueue) (verbs.WorkCompletion, error) {
+	var wcs [1]verbs.WorkCompletion
+	if _, err := cq.Wait(ctx, wcs[:]); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return wcs[0], err
+	}
+	return wcs[0], wcs[0].Err()
+}
