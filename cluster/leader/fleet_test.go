@@ -68,7 +68,9 @@ const (
 	rigMessage   = 4096
 )
 
-func addrOf(node, rail int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(rail), 0, byte(node + 1)}) }
+func addrOf(node, rail int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, byte(rail), 0, byte(node + 1)})
+}
 
 func newRig(t *testing.T, nodes, rails int) *rig {
 	r := &rig{network: packetnet.NewNetwork(packetnet.Config{

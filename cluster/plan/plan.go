@@ -50,8 +50,8 @@ const (
 	defaultAllPairs = 128
 	defaultFlows    = 16
 	defaultStep     = time.Second
-	// setUp is what a round takes beside its measurement: queue pairs, a barrier, reports.
-	setUp = 250 * time.Millisecond
+	// SetUp is what a round takes beside its measurement: queue pairs, a barrier, reports.
+	SetUp = 250 * time.Millisecond
 )
 
 // Plan is what a verification does.
@@ -425,7 +425,7 @@ func (p *Plan) Cost() Cost {
 	var c Cost
 	sent := make([]float64, len(p.Cluster.Nodes)) // seconds at full rate, by node
 	for s := range p.Stages {
-		c.Time += time.Duration(s.Count) * (s.Length + setUp)
+		c.Time += time.Duration(s.Count) * (s.Length + SetUp)
 		c.Rounds += s.Count
 		if s.Count < s.Full {
 			c.Trimmed = append(c.Trimmed, s.Name)
@@ -461,7 +461,7 @@ func (p *Plan) trim() {
 	}
 	total := time.Duration(0)
 	for s := range p.Stages {
-		total += time.Duration(s.Count) * (s.Length + setUp)
+		total += time.Duration(s.Count) * (s.Length + SetUp)
 	}
 	for total > p.Options.Budget {
 		longest := -1
@@ -474,11 +474,11 @@ func (p *Plan) trim() {
 			return
 		}
 		p.stages[longest].Count--
-		total -= p.stages[longest].Length + setUp
+		total -= p.stages[longest].Length + SetUp
 	}
 }
 
-func (s *Stage) cost() time.Duration { return time.Duration(s.Count) * (s.Length + setUp) }
+func (s *Stage) cost() time.Duration { return time.Duration(s.Count) * (s.Length + SetUp) }
 
 // Retests returns rounds that measure suspects again, each with partners that are known to be good
 // and that it has not met: a suspect is accused only if it is bad with them too. The nodes of a

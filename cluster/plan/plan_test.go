@@ -274,7 +274,7 @@ func TestCost(t *testing.T) {
 	p := mustPlan(t, c, Options{Stages: []Name{StagePairs}, Step: 2 * time.Second})
 	got := p.Cost()
 	// Three rounds of 2 s and its preparation; in each every card sends at 400 Gb/s for 2 s.
-	wantTime := 3 * (2*time.Second + setUp)
+	wantTime := 3 * (2*time.Second + SetUp)
 	wantCard := 3 * 2 * 400e9 / 8
 	if got.Time != wantTime || got.Rounds != 3 || got.MostPerCard != wantCard || got.Bytes != 8*wantCard {
 		t.Errorf("Cost = %+v, want %v, 3 rounds, %g bytes a card and %g in all", got, wantTime, wantCard, 8*wantCard)
@@ -308,7 +308,7 @@ func TestBudget(t *testing.T) {
 			if s.Count < 1 {
 				t.Errorf("budget %v: stage %s has no round left", budget, s.Name)
 			}
-			least += s.Length + setUp
+			least += s.Length + SetUp
 		}
 		if got.Time > max(budget, least) {
 			t.Errorf("budget %v: the plan takes %v", budget, got.Time)
