@@ -37,14 +37,14 @@ type Task struct {
 
 // Outcome is what a round measured.
 type Outcome struct {
-	Samples     []result.Sample
-	Collectives []result.Collective
-	Barriers    []result.Barrier
-	Lost        []Lost
+	Samples     []result.Sample     `json:"samples,omitempty"`
+	Collectives []result.Collective `json:"collectives,omitempty"`
+	Barriers    []result.Barrier    `json:"barriers,omitempty"`
+	Lost        []Lost              `json:"lost,omitempty"`
 }
 
 // Lost is a node that vanished in a round.
 type Lost struct {
-	Node  int32
-	Cause string
+	Node  int32  `json:"node"`
+	Cause string `json:"cause"`
 }

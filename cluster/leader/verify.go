@@ -192,7 +192,11 @@ func (v *verification) retest(ctx context.Context, i int) error {
 	if len(suspects) == 0 {
 		return nil
 	}
-	rounds, _ := plan.Retests(suspects, good, met(planned, i), v.Retests, v.Plan.Options.Seed)
+	rounds, without := plan.Retests(suspects, good, met(planned, i), v.Retests, v.Plan.Options.Seed)
+	if len(without) > 0 { // they have met all good nodes: the same ones again
+		again, _ := plan.Retests(without, good, nil, v.Retests, v.Plan.Options.Seed)
+		rounds = append(rounds, again...)
+	}
 	for n, pairs := range rounds {
 		if n < record.Retests { // done before the run was resumed
 			continue
