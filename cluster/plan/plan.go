@@ -33,17 +33,17 @@ func Names() []Name {
 
 // Options are the options of [New]. The zero value runs all stages without a limit.
 type Options struct {
-	Stages []Name // nil: all
+	Stages []Name `json:"stages"` // nil: all
 	// Budget limits the estimated time of the plan; 0 means none. Stages lose rounds, the last ones
 	// first, but none loses its first round.
-	Budget time.Duration
-	Seed   uint64 // of random choices
+	Budget time.Duration `json:"budget,omitempty"`
+	Seed   uint64        `json:"seed"` // of random choices
 	// AllPairs is the largest number of nodes of which all pairs are measured; 0: 128.
-	AllPairs int
+	AllPairs int `json:"allPairs"`
 	// Flows is the number of source ports of a RoCE pair, to cover the ways of ECMP; 0: 16.
-	Flows int
+	Flows int `json:"flows"`
 	// Step is how long a measurement of bandwidth lasts; 0: 1 s.
-	Step time.Duration
+	Step time.Duration `json:"step"`
 }
 
 const (

@@ -25,7 +25,8 @@ type Card struct {
 	// Failure is set for a card that can't be used; Open is not called then.
 	Failure *result.Failure
 	Open    func(context.Context) (*verbs.Device, error)
-	// Counters returns counters of the card by the names of package result; nil if it has none.
+	// Counters returns counters of the card by the names of package result; nil stands for those of
+	// the opened device.
 	Counters func(context.Context) map[string]uint64
 }
 
@@ -254,8 +255,12 @@ func (w *Worker) counters(ctx context.Context) map[int]map[string]uint64 {
 		if _, done := out[rail]; done {
 			continue
 		}
-		if card := w.cards[rail]; card != nil && card.Counters != nil {
+		card, d := w.cards[rail], w.devices[rail]
+		switch {
+		case card != nil && card.Counters != nil:
 			out[rail] = card.Counters(ctx)
+		case d != nil:
+			out[rail] = Canonical(d.Counters())
 		}
 	}
 	return out
