@@ -1,0 +1,224 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/cluster/protocol"
+	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/cluster/worker"
+	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
+	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/provider/roce"
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/rocev2"
+)
+
+// simulated opens engines on a simulated network.
+type simulated struct{ network *packetnet.Network }
+
+func (simulated) Name() string                                           { return "simulated" }
+func (simulated) Devices(context.Context) ([]provider.DeviceInfo, error) { return nil, nil }
+
+func (s simulated) Open(_ context.Context, name string) (provider.Device, error) {
+	addr := netip.MustParseAddr(name[len(roce.Prefix):])
+	conn, err := s.network.Listen(netip.AddrPortFrom(addr, rocev2.Port))
+	if err != nil {
+		return nil, err
+	}
+	return roce.New(roce.Config{Name: name, Conn: conn, Addr: addr, MTU: ib.MTU1024})
+}
+
+// start returns a worker with cards of rails 0 and 1 on one network, and one of rail 2 that can't be
+// opened.
+func start(t *testing.T) *worker.Worker {
+	n := packetnet.New(packetnet.Faults{Delay: 10 * time.Microsecond})
+	node := worker.Node{Name: "node"}
+	for rail := range 3 {
+		name := fmt.Sprintf("%s10.0.0.%d", roce.Prefix, rail+1)
+		open := func(ctx context.Context) (*verbs.Device, error) { return verbs.Open(ctx, name, simulated{n}) }
+		if rail == 2 {
+			open = func(context.Context) (*verbs.Device, error) {
+				return nil, fmt.Errorf("open %s: %w", name, fs.ErrPermission)
+			}
+		}
+		node.Cards = append(node.Cards, worker.Card{Rail: rail, Name: name, Port: 1, Open: open})
+	}
+	w := worker.New(worker.Config{Node: node, Message: 4096, Depth: 8, Wait: verbs.WaitEvent})
+	t.Cleanup(func() {
+		if err := errors.Join(w.Close(), w.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	r := w.Do(t.Context(), protocol.Command{Kind: protocol.KindSurvey})
+	if r.Error != "" || len(r.Rails) != 3 || len(r.Node.Cards) != 3 {
+		t.Fatalf("survey: %+v", r)
+	}
+	want := &result.Failure{Step: result.StepOpen, Code: "permission", Text: "open roce@10.0.0.3: permission denied"}
+	if diff := cmp.Diff(want, r.Node.Cards[2].Failure); diff != "" || r.Node.Cards[0].Failure != nil {
+		t.Errorf("failure of the card that can't be opened (-want +got):\n%s", diff)
+	}
+	return w
+}
+
+func prepare(t *testing.T, w *worker.Worker, edges ...protocol.Edge) []protocol.EdgeReply {
+	t.Helper()
+	r := w.Do(t.Context(), protocol.Command{Kind: protocol.KindPrepare, Edges: edges})
+	if r.Error != "" || len(r.Edges) != len(edges) {
+		t.Fatalf("prepare: %+v", r)
+	}
+	return r.Edges
+}
+
+// TestWrongCommands checks that each command that can't be done says why, and that the worker goes
+// on.
+func TestWrongCommands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		for _, c := range []struct {
+			command protocol.Command
+			want    string
+		}{
+			{protocol.Command{Kind: "dance"}, `unknown command "dance"`},
+			{protocol.Command{Kind: protocol.KindConnect, Peers: []protocol.Peer{{ID: 7}}}, "no edge with the number 7"},
+			{
+				protocol.Command{Kind: protocol.KindPrepare, Edges: []protocol.Edge{
+					{ID: 1, Flows: 1, Role: protocol.RoleTarget}, {ID: 1, Flows: 1, Role: protocol.RoleTarget},
+				}},
+				"two edges with the number 1",
+			},
+		} {
+			if r := w.Do(t.Context(), c.command); r.Error != c.want {
+				t.Errorf("%+v: %q, want %q", c.command, r.Error, c.want)
+			}
+		}
+		for _, c := range []struct {
+			edge protocol.Edge
+			want string
+		}{
+			{protocol.Edge{Rail: 9, Flows: 1, Role: protocol.RoleSend}, "this node has no card of rail 9"},
+			{protocol.Edge{Rail: 2, Flows: 1, Role: protocol.RoleSend}, "roce@10.0.0.3 is not open"},
+			{protocol.Edge{Flows: 0, Role: protocol.RoleSend}, "0 flows: not 1 to 64"},
+			{protocol.Edge{Flows: 65, Role: protocol.RoleSend}, "65 flows: not 1 to 64"},
+			{protocol.Edge{Flows: 1, Role: protocol.RoleCollective, Bytes: 1 << 40}, "messages of 1099511627776 bytes"},
+			{protocol.Edge{Flows: 1, Role: protocol.RoleCollective, Bytes: -1}, "messages of -1 bytes"},
+		} {
+			got := prepare(t, w, c.edge)[0]
+			if got.Failure == nil || got.Failure.Step != result.StepPrepare || !strings.HasPrefix(got.Failure.Text, c.want) {
+				t.Errorf("prepare %+v: %+v, want %q", c.edge, got.Failure, c.want)
+			}
+		}
+		r := w.Do(t.Context(), protocol.Command{Kind: protocol.KindRun, Measure: []int{3}})
+		if len(r.Edges) != 1 || r.Edges[0].Failure == nil || r.Edges[0].Failure.Text != "edge 3 is not connected" {
+			t.Errorf("run of an unknown edge: %+v", r)
+		}
+	})
+}
+
+// TestWrongPeers checks that a connect refuses numbers that can't be of a peer.
+func TestWrongPeers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		for _, c := range []struct {
+			peers []protocol.Endpoint
+			want  string
+		}{
+			{nil, "the peer has 0 flows instead of 1"},
+			{[]protocol.Endpoint{{GID: "nonsense", MTU: 1024}}, "GID of the peer"},
+			{[]protocol.Endpoint{{GID: "", MTU: 1024, QPN: 5}}, ""},
+		} {
+			prepare(t, w, protocol.Edge{ID: 1, Flows: 1, Role: protocol.RoleSend})
+			r := w.Do(t.Context(), protocol.Command{
+				Kind: protocol.KindConnect, Peers: []protocol.Peer{{ID: 1, Endpoints: c.peers}},
+			})
+			f := r.Edges[0].Failure
+			if f == nil || f.Step != result.StepConnect || !strings.HasPrefix(f.Text, c.want) {
+				t.Errorf("connect with %+v: %+v, want %q", c.peers, f, c.want)
+			}
+		}
+	})
+}
+
+// join connects edges 1 (rail 0) and 2 (rail 1) of a worker with each other.
+func join(t *testing.T, w *worker.Worker, flows int, a, b protocol.Role) {
+	t.Helper()
+	edges := prepare(t, w, protocol.Edge{ID: 1, Rail: 0, Flows: flows, Role: a, Steps: 50},
+		protocol.Edge{ID: 2, Rail: 1, Flows: flows, Role: b, Steps: 50})
+	r := w.Do(t.Context(), protocol.Command{Kind: protocol.KindConnect, Peers: []protocol.Peer{
+		{ID: 1, Endpoints: edges[1].Endpoints}, {ID: 2, Endpoints: edges[0].Endpoints},
+	}})
+	for _, e := range r.Edges {
+		if e.Failure != nil {
+			t.Fatal(e.Failure)
+		}
+	}
+}
+
+// TestForeign checks that a queue pair takes nothing from a peer that the leader didn't arrange: a
+// third queue pair with the right numbers gets no answer, and the arranged one still does.
+func TestForeign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		edges := prepare(t, w, protocol.Edge{ID: 1, Rail: 0, Flows: 1, Role: protocol.RoleSend},
+			protocol.Edge{ID: 2, Rail: 1, Flows: 1, Role: protocol.RoleTarget},
+			protocol.Edge{ID: 3, Rail: 0, Flows: 1, Role: protocol.RoleSend})
+		r := w.Do(t.Context(), protocol.Command{Kind: protocol.KindConnect, Peers: []protocol.Peer{
+			{ID: 1, Endpoints: edges[1].Endpoints}, {ID: 2, Endpoints: edges[0].Endpoints}, {ID: 3, Endpoints: edges[1].Endpoints},
+		}})
+		if len(r.Edges) != 3 {
+			t.Fatalf("%+v", r)
+		}
+		r = w.Do(t.Context(), protocol.Command{
+			Kind: protocol.KindRun, Length: 100 * time.Millisecond, Limit: 20 * time.Second, Measure: []int{3},
+		})
+		if f := r.Edges[0].Failure; f == nil || f.Step != result.StepData || r.Edges[0].Gbps != 0 {
+			t.Errorf("a queue pair that wasn't arranged measured %v Gb/s, failure %+v", r.Edges[0].Gbps, f)
+		}
+		r = w.Do(t.Context(), protocol.Command{
+			Kind: protocol.KindRun, Length: 100 * time.Millisecond, Limit: 20 * time.Second, Measure: []int{1, 2},
+		})
+		for _, e := range r.Edges {
+			if e.Failure != nil || e.ID == 1 && e.Gbps <= 0 {
+				t.Errorf("the arranged queue pair: %+v", e)
+			}
+		}
+	})
+}
+
+// TestLatencySteps checks that round trips are half of what they take, as many as wanted, and that
+// a run ends within its limit when the peer is silent.
+func TestLatencySteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		join(t, w, 1, protocol.RoleAsk, protocol.RoleAnswer)
+		run := protocol.Command{Kind: protocol.KindRun, Length: time.Second, Limit: 3 * time.Second, Measure: []int{1, 2}}
+		for _, e := range w.Do(t.Context(), run).Edges {
+			switch {
+			case e.Failure != nil:
+				t.Errorf("%+v", e.Failure)
+			case e.ID == 1 && (len(e.Steps) != 50 || e.Latency.Count != 50 || e.Latency.P50 != 10): // the delay of the network
+				t.Errorf("%d steps, %+v", len(e.Steps), e.Latency)
+			}
+		}
+		join(t, w, 1, protocol.RoleAnswer, protocol.RoleAnswer)
+		began := time.Now()
+		for _, e := range w.Do(t.Context(), run).Edges {
+			if e.Failure == nil || e.Failure.Code != "timeout" {
+				t.Errorf("two ends that wait: %+v", e)
+			}
+		}
+		if took := time.Since(began); took != run.Limit {
+			t.Errorf("the run ended after %v, want %v", took, run.Limit)
+		}
+	})
+}
