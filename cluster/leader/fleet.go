@@ -10,6 +10,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 )
 
 // Link carries commands to the worker of a node.
@@ -26,6 +27,7 @@ type Fleet struct {
 	scale   *result.Scale
 	lost    []bool
 	grace   time.Duration
+	clock   clock.Clock
 }
 
 // FleetConfig configures a fleet.
@@ -35,6 +37,8 @@ type FleetConfig struct {
 	Grace time.Duration
 	// Leaves are the switches of the nodes by name, if they are known.
 	Leaves map[string]string
+	// Clock is the time of limits; nil is the system's.
+	Clock clock.Clock
 }
 
 const defaultGrace = 10 * time.Second
@@ -42,7 +46,10 @@ const defaultGrace = 10 * time.Second
 // NewFleet asks the workers for their nodes. A worker that doesn't answer, or has no card, is left
 // out of the cluster; why is in the second result, by index of the links.
 func NewFleet(ctx context.Context, c FleetConfig) (*Fleet, map[int]error, error) {
-	f := &Fleet{grace: c.Grace}
+	f := &Fleet{grace: c.Grace, clock: c.Clock}
+	if f.clock == nil {
+		f.clock = clock.System
+	}
 	if f.grace == 0 {
 		f.grace = defaultGrace
 	}
@@ -115,7 +122,7 @@ func (f *Fleet) all(ctx context.Context, commands []protocol.Command) ([]protoco
 			continue
 		}
 		wg.Go(func() {
-			limited, cancel := context.WithTimeoutCause(ctx, c.Limit+f.grace,
+			limited, cancel := clock.WithTimeout(ctx, f.clock, c.Limit+f.grace,
 				fmt.Errorf("no answer to %s within %v", c.Kind, c.Limit+f.grace))
 			defer cancel()
 			replies[i], errs[i] = f.links[i].Do(limited, c)

@@ -10,37 +10,67 @@ import (
 
 // tally counts the WRITEs of a run.
 type tally struct {
-	first       time.Time // when the first completed, which is not counted
-	counts      []int     // by flow, completed after it and before the end
+	start       time.Time
+	warmUp      int       // completions that are still not counted: those of the requests posted at first
+	first       time.Time // when the last of these completed
+	latest      time.Time // when the last before the end completed
+	counts      []int     // by flow, of those between
 	total       int
+	polls       int // that returned completions which count
+	early       int // completions before the end, also those that don't count
 	outstanding int
 }
 
+// took returns the time that the counts belong to: from the end of the warm-up to the last completion
+// before the end. Completions come in groups, since one acknowledgement is for several requests; a
+// time that ended within a group would be off by a part of it. After a silence that is longer than
+// several groups it is the time to the end: then the silence is part of what was measured.
+func (t *tally) took(end time.Time) time.Duration {
+	const groups = 4
+	if t.polls == 0 {
+		return end.Sub(t.first)
+	}
+	took := t.latest.Sub(t.first)
+	if silence := end.Sub(t.latest); silence > groups*took/time.Duration(t.polls) {
+		return end.Sub(t.first)
+	}
+	return took
+}
+
+// rates returns the messages per second of all flows together and of each. A run so slow that the
+// warm-up took all of its time has one rate, from its beginning, and none by flow.
+func (t *tally) rates(end time.Time) (all float64, flows []float64) {
+	if took := t.took(end).Seconds(); !t.first.IsZero() && t.total > 0 && took > 0 {
+		for _, n := range t.counts {
+			flows = append(flows, float64(n)/took)
+		}
+		return float64(t.total) / took, flows
+	}
+	return float64(t.early) / end.Sub(t.start).Seconds(), nil
+}
+
 // write keeps all flows busy with WRITEs for a time, and then waits for those that are outstanding.
-// The rate counts from the first completion, so that the way there and back is not part of it, to
-// the end of the time.
 func (e *edge) write(ctx context.Context, length time.Duration, r *protocol.EdgeReply) error {
-	t := tally{counts: make([]int, len(e.qps))}
-	end := time.Now().Add(length)
+	t := tally{counts: make([]int, len(e.qps)), start: e.w.now(), warmUp: e.perFlow() * len(e.qps)}
+	end := t.start.Add(length)
 	err := e.fill(&t)
 	for err == nil && t.outstanding > 0 {
 		err = e.reap(ctx, &t, end)
 	}
-	if took := end.Sub(t.first).Seconds(); !t.first.IsZero() && took > 0 {
-		r.Gbps = e.gbps(t.total, took)
-		if len(t.counts) > 1 {
-			for _, n := range t.counts {
-				r.Flows = append(r.Flows, float32(e.gbps(n, took)))
-			}
+	all, flows := t.rates(end)
+	r.Gbps = e.gbps(all)
+	if len(flows) > 1 {
+		for _, f := range flows {
+			r.Flows = append(r.Flows, float32(e.gbps(f)))
 		}
 	}
 	return err
 }
 
-// gbps returns the rate of n messages in 10^9 bits per second.
-func (e *edge) gbps(n int, seconds float64) float64 {
+// gbps returns a rate of messages in 10^9 bits per second.
+func (e *edge) gbps(messages float64) float64 {
 	const bits = 8
-	return float64(n) * float64(e.w.cfg.Message) * bits / 1e9 / seconds
+	return messages * float64(e.w.cfg.Message) * bits / 1e9
 }
 
 // fill posts as many requests as each flow may have outstanding, one flow after the other in turn.
@@ -75,21 +105,29 @@ func (e *edge) reap(ctx context.Context, t *tally, end time.Time) error {
 		}
 		return err
 	}
-	now := time.Now()
+	now := e.w.now()
+	over, counts := now.After(end), t.warmUp == 0 && now.After(t.first)
+	if counts && !over {
+		t.latest = now
+		t.polls++
+	}
 	for i := range e.wcs[:n] {
 		wc := &e.wcs[i]
 		t.outstanding--
 		if err := wc.Err(); err != nil {
 			return err
 		}
-		switch {
-		case now.After(end):
+		if over {
 			continue
-		case t.first.IsZero():
-			t.first = now
-		default:
+		}
+		t.early++
+		switch {
+		case counts:
 			t.counts[wc.ID]++
 			t.total++
+		case t.warmUp > 0:
+			t.warmUp--
+			t.first = now
 		}
 		if err := e.post(int(wc.ID)); err != nil {
 			return err

@@ -29,7 +29,7 @@ type reduction struct {
 // collective does an all-reduce over the edges of its round and checks the sum.
 func (w *Worker) collective(ctx context.Context, spec protocol.Collective) protocol.PartOfCollect {
 	part := protocol.PartOfCollect{Algorithm: spec.Algorithm, Rail: spec.Rail}
-	began := time.Now()
+	began := w.now()
 	r := &reduction{w: w, spec: spec}
 	err := r.start()
 	if err == nil {
@@ -45,7 +45,7 @@ func (w *Worker) collective(ctx context.Context, spec protocol.Collective) proto
 	if err == nil {
 		err = r.check()
 	}
-	part.Seconds, part.Waited = time.Since(began).Seconds(), r.waited.Seconds()
+	part.Seconds, part.Waited = w.now().Sub(began).Seconds(), r.waited.Seconds()
 	if err != nil {
 		part.Failure = failed(ctx, result.StepData, err)
 	}
@@ -182,9 +182,9 @@ func (r *reduction) tree(ctx context.Context) error {
 
 // take receives numbers and adds or copies them to a part of the buffer.
 func (r *reduction) take(ctx context.Context, e *edge, to []float32, add bool) error {
-	began := time.Now()
+	began := r.w.now()
 	b, err := e.receive(ctx)
-	r.waited += time.Since(began)
+	r.waited += r.w.now().Sub(began)
 	if err != nil {
 		return err
 	}

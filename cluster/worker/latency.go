@@ -21,17 +21,17 @@ const last = ^uint64(0)
 // ask sends messages one after the other and waits for their answers, until the time or the number
 // of steps is reached.
 func (e *edge) ask(ctx context.Context, length time.Duration, r *protocol.EdgeReply) error {
-	end := time.Now().Add(length)
+	end := e.w.now().Add(length)
 	limit := e.spec.Steps
 	if limit == 0 || limit > maxSteps {
 		limit = maxSteps
 	}
 	var err error
-	for seq := uint64(0); err == nil && len(r.Steps) < limit && (seq == 0 || time.Now().Before(end)); seq++ {
-		began := time.Now()
+	for seq := uint64(0); err == nil && len(r.Steps) < limit && (seq == 0 || e.w.now().Before(end)); seq++ {
+		began := e.w.now()
 		if err = e.exchange(ctx, seq); err == nil {
 			const ways = 2
-			r.Steps = append(r.Steps, float32(time.Since(began).Seconds()*1e6/ways))
+			r.Steps = append(r.Steps, float32(e.w.now().Sub(began).Seconds()*1e6/ways))
 		}
 	}
 	r.Latency = result.Distribution(r.Steps)

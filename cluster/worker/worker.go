@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -53,6 +55,8 @@ type Config struct {
 	// MTU limits the path MTU; 0 is that of the ports.
 	MTU  ib.MTU
 	Wait verbs.WaitMode
+	// Clock is the time of limits and measurements; nil is the system's.
+	Clock clock.Clock
 	// Refresh is called before each survey and may replace the node; nil leaves it.
 	Refresh func(context.Context) (Node, error)
 }
@@ -78,6 +82,9 @@ func New(cfg Config) *Worker {
 	if cfg.Depth == 0 {
 		cfg.Depth = defaultDepth
 	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.System
+	}
 	return &Worker{cfg: cfg, devices: map[int]*verbs.Device{}, cards: map[int]*Card{}, edges: map[int]*edge{}}
 }
 
@@ -85,7 +92,7 @@ func New(cfg Config) *Worker {
 func (w *Worker) Do(ctx context.Context, c protocol.Command) protocol.Reply {
 	if c.Limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("%s: not finished after %v", c.Kind, c.Limit))
+		ctx, cancel = clock.WithTimeout(ctx, w.cfg.Clock, c.Limit, &lateError{c.Kind, c.Limit})
 		defer cancel()
 	}
 	switch c.Kind {
@@ -105,6 +112,21 @@ func (w *Worker) Do(ctx context.Context, c protocol.Command) protocol.Reply {
 	}
 	return protocol.Reply{Error: fmt.Sprintf("unknown command %q", c.Kind)}
 }
+
+// lateError is the error of a command that isn't finished within its limit.
+type lateError struct {
+	kind  protocol.Kind
+	limit time.Duration
+}
+
+// Error names the command.
+func (e *lateError) Error() string { return fmt.Sprintf("%s: not finished after %v", e.kind, e.limit) }
+
+// Is makes the error match os.ErrDeadlineExceeded.
+func (e *lateError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
+
+// now is the time by the clock of the worker.
+func (w *Worker) now() time.Time { return w.cfg.Clock.Now() }
 
 // Close frees everything. It may be called more than once.
 func (w *Worker) Close() error {
@@ -247,7 +269,7 @@ const counterLimit = 2 * time.Second
 
 // counters returns the counters of all cards that a round uses, by rail.
 func (w *Worker) counters(ctx context.Context) map[int]map[string]uint64 {
-	ctx, cancel := context.WithTimeout(ctx, counterLimit)
+	ctx, cancel := clock.WithTimeout(ctx, w.cfg.Clock, counterLimit, os.ErrDeadlineExceeded)
 	defer cancel()
 	out := map[int]map[string]uint64{}
 	for _, e := range w.edges {

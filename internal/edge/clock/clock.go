@@ -51,6 +51,17 @@ func Sleep(ctx context.Context, c Clock, d time.Duration) error {
 	}
 }
 
+// WithTimeout returns a context that ends after d by the clock, with the cause, and a function that
+// releases it.
+func WithTimeout(ctx context.Context, c Clock, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := c.AfterFunc(d, func() { cancel(cause) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(context.Canceled)
+	}
+}
+
 // Manual is a clock that moves only by [Manual.Advance]. The zero value shows the zero time. All
 // methods may be called concurrently.
 type Manual struct {
