@@ -33,6 +33,9 @@ type Fleet struct {
 // FleetConfig configures a fleet.
 type FleetConfig struct {
 	Links []Link
+	// Names are the nodes of the links, if they are known before the workers answer; nil if not. A
+	// node with a name that doesn't answer is part of the cluster, as absent.
+	Names []string
 	// Grace is how long a worker may take beyond the length of a measurement; 0: 10 s.
 	Grace time.Duration
 	// Leaves are the switches of the nodes by name, if they are known.
@@ -43,10 +46,10 @@ type FleetConfig struct {
 
 const defaultGrace = 10 * time.Second
 
-// NewFleet asks the workers for their nodes. A worker that doesn't answer, or has no card, is left
-// out of the cluster; why is in the second result, by index of the links.
+// NewFleet asks the workers for their nodes. A worker that doesn't answer and has no name, or has no
+// card, is left out of the cluster; why is in the second result, by index of the links.
 func NewFleet(ctx context.Context, c FleetConfig) (*Fleet, map[int]error, error) {
-	f := &Fleet{grace: c.Grace, clock: c.Clock}
+	f := &Fleet{grace: c.Grace, clock: c.Clock, links: c.Links, lost: make([]bool, len(c.Links))}
 	if f.clock == nil {
 		f.clock = clock.System
 	}
@@ -57,37 +60,73 @@ func NewFleet(ctx context.Context, c FleetConfig) (*Fleet, map[int]error, error)
 	for i := range all {
 		all[i] = protocol.Command{Kind: protocol.KindSurvey, Limit: surveyLimit}
 	}
-	f.links = c.Links
-	f.lost = make([]bool, len(c.Links))
 	replies, errs := f.all(ctx, all)
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	f.links = nil
 	out := map[int]error{}
-	var links []Link
 	names := map[string]bool{}
-	for i, r := range replies {
+	for i := range replies {
+		r := &replies[i]
+		err := errs[i]
+		if err == nil {
+			err = checkSurvey(r, names)
+		}
 		switch {
-		case errs[i] != nil:
-			out[i] = errs[i]
-		case r.Node == nil || len(r.Rails) == 0:
-			out[i] = fmt.Errorf("%s: no card carries a rail", r.Name)
-		case len(r.Rails) != len(r.Node.Cards):
-			out[i] = fmt.Errorf("%s: the worker reports %d rails and %d cards", r.Name, len(r.Rails), len(r.Node.Cards))
-		case names[r.Name]:
-			out[i] = fmt.Errorf("two workers are on a node %s", r.Name)
-		default:
+		case err == nil:
 			names[r.Name] = true
-			links = append(links, c.Links[i])
-			f.nodes = append(f.nodes, *r.Node)
-			f.cluster.Nodes = append(f.cluster.Nodes, plan.Node{Name: r.Name, Rails: r.Rails, Leaf: c.Leaves[r.Name]})
+			f.add(c.Links[i], plan.Node{Name: r.Name, Rails: r.Rails, Leaf: c.Leaves[r.Name]}, *r.Node)
 			if r.Scale != nil {
 				f.scale = r.Scale
 			}
+		case errs[i] != nil && i < len(c.Names) && c.Names[i] != "":
+			f.add(c.Links[i], plan.Node{Name: c.Names[i], Leaf: c.Leaves[c.Names[i]]},
+				result.Node{State: result.NodeAbsent, Cause: err.Error()})
+		default:
+			out[i] = err
 		}
 	}
-	f.links, f.lost = links, make([]bool, len(links))
-	if ctx.Err() != nil {
-		return nil, out, context.Cause(ctx)
-	}
+	f.lost = make([]bool, len(f.links))
+	f.complete()
 	return f, out, nil
+}
+
+// checkSurvey returns an error for a node that can't be part of a cluster.
+func checkSurvey(r *protocol.Reply, names map[string]bool) error {
+	switch {
+	case r.Node == nil || len(r.Rails) == 0:
+		return fmt.Errorf("%s: no card carries a rail", r.Name)
+	case len(r.Rails) != len(r.Node.Cards):
+		return fmt.Errorf("%s: the worker reports %d rails and %d cards", r.Name, len(r.Rails), len(r.Node.Cards))
+	case names[r.Name]:
+		return fmt.Errorf("two workers are on a node %s", r.Name)
+	}
+	return nil
+}
+
+func (f *Fleet) add(l Link, n plan.Node, r result.Node) {
+	f.links = append(f.links, l)
+	f.cluster.Nodes = append(f.cluster.Nodes, n)
+	f.nodes = append(f.nodes, r)
+}
+
+// complete gives absent nodes the cards of the first one that answered, and doesn't ask them again.
+func (f *Fleet) complete() {
+	var rails []plan.Card
+	for i, n := range f.nodes {
+		if n.State == result.NodeReady {
+			rails = f.cluster.Nodes[i].Rails
+			break
+		}
+	}
+	for i := range f.nodes {
+		if n := &f.nodes[i]; n.State == result.NodeAbsent {
+			f.cluster.Nodes[i].Rails = rails
+			n.Cards = make([]result.Card, len(rails))
+			f.lost[i] = true
+		}
+	}
 }
 
 // surveyLimit is how long a survey may take.
@@ -125,7 +164,11 @@ func (f *Fleet) all(ctx context.Context, commands []protocol.Command) ([]protoco
 			limited, cancel := clock.WithTimeout(ctx, f.clock, c.Limit+f.grace,
 				fmt.Errorf("no answer to %s within %v", c.Kind, c.Limit+f.grace))
 			defer cancel()
+			asked := f.clock.Now()
 			replies[i], errs[i] = f.links[i].Do(limited, c)
+			if r := &replies[i]; r.Node != nil && !r.Now.IsZero() {
+				r.Node.Clock, r.Node.Uncertainty = offset(asked, r.Now, f.clock.Now())
+			}
 			if errs[i] == nil && replies[i].Error != "" {
 				errs[i] = errors.New(replies[i].Error)
 			}
@@ -133,4 +176,11 @@ func (f *Fleet) all(ctx context.Context, commands []protocol.Command) ([]protoco
 	}
 	wg.Wait()
 	return replies, errs
+}
+
+// offset returns how far a clock is ahead of the leader's, if its time was read somewhen between
+// asking and the answer, and by how much that may be wrong (as NTP's: RFC 5905, section 8).
+func offset(asked, read, answered time.Time) (ahead, uncertainty time.Duration) {
+	half := answered.Sub(asked) / 2 //nolint:mnd // the middle
+	return read.Sub(asked.Add(half)), half
 }

@@ -241,3 +241,69 @@ func TestFleetDeadCard(t *testing.T) {
 		}
 	})
 }
+
+// TestFleetAbsent checks that a node that never answers is part of the cluster if its name is known,
+// with the cards of the others and failures for samples, and left out otherwise.
+func TestFleetAbsent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 3, 2)
+		r.links[1] = &dead{r.links[1], 0}
+		f, left, err := leader.NewFleet(t.Context(), leader.FleetConfig{Links: r.links})
+		if err != nil || len(left) != 1 || left[1] == nil || len(f.Cluster().Nodes) != 2 {
+			t.Fatalf("without names: %v, %v, %d nodes", left, err, len(f.Cluster().Nodes))
+		}
+		f, left, err = leader.NewFleet(t.Context(), leader.FleetConfig{Links: r.links, Names: []string{"a", "b", "c"}})
+		if err != nil || len(left) != 0 || len(f.Cluster().Nodes) != 3 {
+			t.Fatalf("with names: %v, %v, %d nodes", left, err, len(f.Cluster().Nodes))
+		}
+		nodes, _ := f.Survey(t.Context())
+		n := f.Cluster().Nodes[1]
+		if n.Name != "b" || len(n.Rails) != 2 || nodes[1].State != result.NodeAbsent || nodes[1].Cause != "connection reset" {
+			t.Errorf("absent node: %+v, %+v", n, nodes[1])
+		}
+		p, err := plan.New(f.Cluster(), plan.Options{Step: 50 * time.Millisecond, Flows: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := leader.Verify(t.Context(), f, leader.Config{Plan: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Check(); err != nil {
+			t.Error(err)
+		}
+		for _, s := range run.Samples {
+			with := s.From.Node == 1 || s.To.Node == 1
+			if failed := s.Detail != nil && s.Detail.Failure != nil; failed != with {
+				t.Errorf("%+v %+v", s, s.Detail)
+			}
+		}
+	})
+}
+
+// TestFleetClock checks the offset of a node's clock.
+func TestFleetClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := worker.Node{Name: "n", Cards: []worker.Card{{Failure: &result.Failure{Step: result.StepOpen}}}}
+		w := worker.New(worker.Config{Node: node, Time: func() time.Time { return time.Now().Add(-time.Minute) }})
+		f, _, err := leader.NewFleet(t.Context(), leader.FleetConfig{Links: []leader.Link{slow{direct{w}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes, _ := f.Survey(t.Context())
+		// The answer came 3 ms after the question, the clock was read after 2 of them.
+		if n := nodes[0]; n.Clock != -time.Minute+500*time.Microsecond || n.Uncertainty != 1500*time.Microsecond {
+			t.Errorf("clock %v ± %v", n.Clock, n.Uncertainty)
+		}
+	})
+}
+
+// slow is a link that takes 2 ms to the worker and 1 ms back.
+type slow struct{ leader.Link }
+
+func (s slow) Do(ctx context.Context, c protocol.Command) (protocol.Reply, error) {
+	time.Sleep(2 * time.Millisecond)
+	r, err := s.Link.Do(ctx, c)
+	time.Sleep(time.Millisecond)
+	return r, err
+}

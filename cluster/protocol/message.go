@@ -109,6 +109,7 @@ type Reply struct {
 	// Rails are the cards of a survey, by index of Node.Cards.
 	Rails       []plan.Card     `json:"rails,omitempty"`
 	Name        string          `json:"name,omitempty"` // of the node, in a survey
+	Now         time.Time       `json:"now,omitzero"`   // by the node's clock, in a survey
 	Scale       *result.Scale   `json:"scale,omitempty"`
 	Edges       []EdgeReply     `json:"edges,omitempty"`
 	Collectives []PartOfCollect `json:"collectives,omitempty"`

@@ -57,6 +57,8 @@ type Config struct {
 	Wait verbs.WaitMode
 	// Clock is the time of limits and measurements; nil is the system's.
 	Clock clock.Clock
+	// Time is the node's clock, which the survey reports; nil is Clock.
+	Time func() time.Time
 	// Refresh is called before each survey and may replace the node; nil leaves it.
 	Refresh func(context.Context) (Node, error)
 }
@@ -84,6 +86,9 @@ func New(cfg Config) *Worker {
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.System
+	}
+	if cfg.Time == nil {
+		cfg.Time = cfg.Clock.Now
 	}
 	return &Worker{cfg: cfg, devices: map[int]*verbs.Device{}, cards: map[int]*Card{}, edges: map[int]*edge{}}
 }
@@ -167,6 +172,7 @@ func (w *Worker) survey(ctx context.Context) protocol.Reply {
 		reply.Node.Cards = append(reply.Node.Cards, result.Card{Facts: card.Facts, Failure: failure})
 		reply.Rails = append(reply.Rails, plan.Card{Rail: card.Rail, Device: card.Name, Gbps: card.Gbps})
 	}
+	reply.Now = w.cfg.Time()
 	return reply
 }
 
