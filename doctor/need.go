@@ -83,11 +83,17 @@ func unmetDevices(in *Input) (Outcome, string) {
 	if p, ok := unreadAround(in, "/"+sysfs.ClassInfiniBand); ok {
 		return OutcomeUnknown, "no usable value in " + p.Path + ": " + p.Error
 	}
+	return OutcomeNotApplicable, NoDeviceReason(in.Snapshot)
+}
+
+// NoDeviceReason returns why checks of RDMA devices don't apply to a node without any: "no RDMA
+// device on this node", with the cause if that is known.
+func NoDeviceReason(s *inventory.Snapshot) string {
 	why := "no RDMA device on this node"
-	if obstacles := in.Snapshot.Obstacles(); len(obstacles) > 0 {
+	if obstacles := s.Obstacles(); len(obstacles) > 0 {
 		why += ": " + obstacles[0].Text
 	}
-	return OutcomeNotApplicable, why
+	return why
 }
 
 func unmetLimits(in *Input) (Outcome, string) {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,6 +25,34 @@ const (
 	KindGUID   Kind = "guid"   // 16 hexadecimal digits
 	KindOther  Kind = "other"  // anything else: a module, a file, an address
 )
+
+// Object is an object of a node.
+type Object struct {
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"` // in the form of the kind
+}
+
+// objectsOf returns the objects that a node has besides itself: RDMA devices, their ports, network
+// devices, and the PCI functions of cards and GPUs.
+func objectsOf(s *inventory.Snapshot) []Object {
+	var all []Object
+	for _, d := range s.Devices {
+		all = append(all, Object{KindDevice, d.Name})
+		for _, p := range d.Ports {
+			all = append(all, Object{KindPort, fmt.Sprintf("%s:%d", d.Name, p.Number)})
+		}
+	}
+	for _, n := range s.Netdevs {
+		all = append(all, Object{KindNetdev, n.Name})
+	}
+	for _, c := range s.Cards {
+		all = append(all, Object{KindPCI, c.PCI.Address})
+	}
+	for _, g := range s.GPUs {
+		all = append(all, Object{KindGPU, g.PCI.Address})
+	}
+	return all
+}
 
 var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
 

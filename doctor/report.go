@@ -1,10 +1,6 @@
 package doctor
 
-import (
-	"slices"
-
-	"github.com/rdmakit/rdmakit/doctor/facts"
-)
+import "github.com/rdmakit/rdmakit/doctor/facts"
 
 // Schema is the version of the JSON form of a [Report]. A field may be added
 // within a version; one that is removed or changes its meaning makes a new one.
@@ -19,15 +15,19 @@ type Report struct {
 	Verdict Outcome `json:"verdict"`
 	// Counts counts the findings: a check of eight ports can have eight.
 	Counts Counts `json:"counts"`
-	// CheckCounts counts each check once: under its worst outcome, or as suppressed if all of its
-	// findings are.
+	// CheckCounts counts each check once: under its worst outcome, or as suppressed if nothing of
+	// it deserves a look but what is suppressed.
 	CheckCounts Counts `json:"checkCounts"`
 	// Checks holds every check that was selected, in the order of the list.
 	Checks []CheckResult `json:"checks"`
 	// Findings are in the order of Checks, and within a check in the order of
 	// the node's objects.
 	Findings []Finding `json:"findings"`
-	// Expired holds the suppressions whose last day has passed; they had no effect.
+	// Objects are the RDMA devices, ports and network devices of the node, and its cards and GPUs
+	// by PCI address: an object of an earlier report that is not among them has vanished.
+	Objects []Object `json:"objects,omitempty"`
+	// Expired holds the suppressions whose last day has passed; they had no effect. The findings of
+	// the check [SuppressionsID] report them.
 	Expired []Suppression `json:"expired,omitempty"`
 	// Unseen is what the snapshot could not tell ([inventory.Snapshot.Unseen]), so that no check
 	// judged it.
@@ -49,7 +49,7 @@ type Counts struct {
 	Pass          int `json:"pass"`           // checked, no fault
 	NotApplicable int `json:"notApplicable"`  // nothing to check
 	Privilege     int `json:"needsPrivilege"` // readable with more privilege only
-	Suppressed    int `json:"suppressed"`     // suppressed findings, not in the other counts
+	Suppressed    int `json:"suppressed"`     // suppressed, not in the other counts
 	Shadow        int `json:"shadow"`         // of rules on trial, not in the other counts
 }
 
@@ -62,33 +62,40 @@ type CheckResult struct {
 	Outcome Outcome `json:"outcome"`
 	Group   Group   `json:"group,omitempty"`  // part of the node that the check is about
 	Shadow  bool    `json:"shadow,omitempty"` // the check is on trial and does not count
+	// Suppressed reports that findings are suppressed, and that no other finding of the check
+	// deserves a look.
+	Suppressed bool `json:"suppressed,omitempty"`
 }
 
 // add appends a check's findings and counts them.
 func (r *Report) add(c Check, findings []Finding) {
-	worst := OutcomeNotApplicable
+	worst, suppressed := OutcomeNotApplicable, false
 	for _, f := range findings {
 		switch {
 		case f.Suppressed != nil:
 			r.Counts.Suppressed++
+			suppressed = true
 			worst = worst.Worse(OutcomePass)
-			continue
 		case f.Shadow:
 			r.Counts.Shadow++
-			continue
+		default:
+			r.Counts.count(f.Outcome)
+			worst = worst.Worse(f.Outcome)
 		}
-		r.Counts.count(f.Outcome)
-		worst = worst.Worse(f.Outcome)
+	}
+	res := CheckResult{
+		ID: c.ID, Title: c.Title, Group: c.Group, Outcome: worst, Shadow: c.Shadow,
+		Suppressed: suppressed && worst == OutcomePass,
 	}
 	switch {
-	case c.Shadow:
+	case res.Shadow:
 		r.CheckCounts.Shadow++
-	case slices.ContainsFunc(findings, func(f Finding) bool { return f.Suppressed == nil }):
-		r.CheckCounts.count(worst)
-	default:
+	case res.Suppressed:
 		r.CheckCounts.Suppressed++
+	default:
+		r.CheckCounts.count(worst)
 	}
-	r.Checks = append(r.Checks, CheckResult{ID: c.ID, Title: c.Title, Group: c.Group, Outcome: worst, Shadow: c.Shadow})
+	r.Checks = append(r.Checks, res)
 	r.Findings = append(r.Findings, findings...)
 	r.Verdict = r.Verdict.Worse(worst)
 }

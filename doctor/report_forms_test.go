@@ -204,6 +204,8 @@ func TestPrometheusForm(t *testing.T) {
 		"check{check=root,group=host, PCI Express and GPUs,outcome=needs-privilege}":                         1,
 		"finding{check=warns,object=eth0,kind=other,outcome=warn}":                                           2,
 		"finding{check=fails,object=" + strings.ToValidUTF8(hostile, "\uFFFD") + ",kind=other,outcome=fail}": 1,
+		"check{check=muted,group=flow control and priorities,outcome=suppressed}":                            1,
+		"suppressed_finding{check=muted,object=eth1,kind=other,outcome=fail}":                                1,
 		"gather_seconds{kind=clock,state=known}":                                                             0.25,
 	} {
 		if got, ok := series[key]; !ok || got != want {
@@ -211,6 +213,9 @@ func TestPrometheusForm(t *testing.T) {
 		}
 	}
 	for key := range series {
+		if strings.HasPrefix(key, "suppressed_finding") {
+			continue
+		}
 		if strings.Contains(key, "eth1") || strings.Contains(key, "eth2") || strings.Contains(key, "check=trial") {
 			t.Errorf("series %s doesn't count", key)
 		}
@@ -239,6 +244,30 @@ func TestNagiosForm(t *testing.T) {
 		}
 		if line, code := r.Nagios(); code != want {
 			t.Errorf("%s: Nagios = %q, %d, want %d", id, line, code, want)
+		}
+	}
+}
+
+// TestNagiosSilenced runs checks of which no finding counts.
+func TestNagiosSilenced(t *testing.T) {
+	for _, tt := range []struct {
+		only []string
+		want string
+		code int
+	}{
+		{[]string{"muted"}, "RDMA OK - 1 check: 1 suppressed |", doctor.NagiosOK},
+		{[]string{"trial"}, "RDMA UNKNOWN - 1 check: 1 on trial |", doctor.NagiosUnknown},
+		{[]string{"root", "trial"}, "RDMA UNKNOWN - 2 checks: 1 only as root, 1 on trial |", doctor.NagiosUnknown},
+		{[]string{"other"}, "RDMA UNKNOWN - 1 check: none applies to this node |", doctor.NagiosUnknown},
+	} {
+		r, err := doctor.Run(t.Context(), formChecks(), doctor.Input{Snapshot: &inventory.Snapshot{}}, doctor.Options{
+			Only: tt.only, Shadow: []string{"trial"}, Suppressions: []doctor.Suppression{{CheckID: "muted"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, code := r.Nagios(); code != tt.code || !strings.HasPrefix(line, tt.want) {
+			t.Errorf("%v: Nagios = %q, %d, want %q, %d", tt.only, line, code, tt.want, tt.code)
 		}
 	}
 }

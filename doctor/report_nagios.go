@@ -57,6 +57,12 @@ func (r Report) nagiosText() string {
 	add(c.Pass, fmt.Sprintf("%d passed", c.Pass))
 	text := english.Count(len(r.Checks), "check") + ": "
 	if len(parts) == 0 {
+		add(c.Info, fmt.Sprintf("%d info", c.Info))
+		add(c.Privilege, fmt.Sprintf("%d only as root", c.Privilege))
+		add(c.Suppressed, fmt.Sprintf("%d suppressed", c.Suppressed))
+		add(c.Shadow, fmt.Sprintf("%d on trial", c.Shadow))
+	}
+	if len(parts) == 0 {
 		return text + "none applies to this node"
 	}
 	text += strings.Join(parts, ", ")

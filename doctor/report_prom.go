@@ -11,9 +11,10 @@ import (
 // Prometheus returns the report in the text format of Prometheus, for the textfile collector of
 // node_exporter. now is the time of the run. Samples have no node: the exporter's target is it.
 //
-// Each check is a series whose label outcome is its result; an alert selects outcome="fail".
-// Findings are series only if they deserve a look, so that their number stays small on a sound
-// node.
+// Each check is a series whose label outcome is its result, or "suppressed" if only suppressed
+// findings of it deserve a look; an alert selects outcome="fail". Findings are series only if they
+// deserve a look, so that their number stays small on a healthy node; those that are suppressed
+// have a name of their own, so that an alert on findings ignores them.
 func (r Report) Prometheus(now time.Time) []byte {
 	var p exposition
 	p.gauge("rdmactl_doctor_last_run_timestamp_seconds", "Time of the run.")
@@ -29,11 +30,13 @@ func (r Report) Prometheus(now time.Time) []byte {
 	p.gauge("rdmactl_doctor_check", "Outcome of each check that counts; the value is always 1.")
 	for _, c := range r.Checks {
 		if !c.Shadow {
-			p.sample(1, "check", c.ID, "group", c.Group.title(), "outcome", string(c.Outcome))
+			p.sample(1, "check", c.ID, "group", c.Group.title(), "outcome", c.state())
 		}
 	}
 	p.gauge("rdmactl_doctor_finding", "Findings that count and deserve a look, by object.")
-	p.findings(r.Findings)
+	p.findings(r.Findings, Finding.Counts)
+	p.gauge("rdmactl_doctor_suppressed_finding", "Findings that are suppressed, by object.")
+	p.findings(r.Findings, func(f Finding) bool { return f.Suppressed != nil })
 	p.gauge("rdmactl_doctor_gather_seconds", "Time that gathering a kind of data took.")
 	for _, g := range r.Gathered {
 		p.sample(g.Seconds, "kind", string(g.Kind), "state", string(g.State))
@@ -41,9 +44,17 @@ func (r Report) Prometheus(now time.Time) []byte {
 	return p.buf.Bytes()
 }
 
-// findings writes the number of findings of equal labels: a check may have several for an object,
-// and Prometheus rejects a file with a series twice.
-func (p *exposition) findings(all []Finding) {
+// state returns the outcome of a check, or that its findings are suppressed.
+func (c CheckResult) state() string {
+	if c.Suppressed {
+		return "suppressed"
+	}
+	return string(c.Outcome)
+}
+
+// findings writes the number of the wanted findings of equal labels: a check may have several for
+// an object, and Prometheus rejects a file with a series twice.
+func (p *exposition) findings(all []Finding, wanted func(Finding) bool) {
 	type series struct {
 		check, object string
 		kind          Kind
@@ -52,7 +63,7 @@ func (p *exposition) findings(all []Finding) {
 	count := map[series]int{}
 	var order []series
 	for _, f := range all {
-		if !f.Counts() || f.Outcome.Compare(OutcomePass) <= 0 {
+		if !wanted(f) || f.Outcome.Compare(OutcomePass) <= 0 {
 			continue
 		}
 		s := series{f.CheckID, f.Object, f.Kind, f.Outcome}

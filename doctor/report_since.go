@@ -15,6 +15,25 @@ type Changes struct {
 	Changed []Change  `json:"changed"`
 	// NotJudged holds findings of the earlier report whose checks have no result now.
 	NotJudged []Finding `json:"notJudged"`
+	// Vanished holds the objects of the earlier report that the node no longer has. Their findings
+	// are not among those that are gone.
+	Vanished []VanishedObject `json:"vanished"`
+	// NotCompared holds the checks that only one of the reports has.
+	NotCompared []NotCompared `json:"notCompared"`
+}
+
+// VanishedObject is an object that the node no longer has.
+type VanishedObject struct {
+	Object
+
+	Findings []Finding `json:"findings,omitempty"` // of the earlier report, about the object
+}
+
+// NotCompared is a check that only one of two reports has.
+type NotCompared struct {
+	CheckID string `json:"check"`
+	// New reports that the later report has the check.
+	New bool `json:"new"`
 }
 
 // Change is a finding that has another outcome or another summary than before.
@@ -31,6 +50,8 @@ var (
 	ErrVersion = errors.New("a report of another version")
 	// ErrOtherNode is about reports of different nodes.
 	ErrOtherNode = errors.New("a report of another node")
+	// ErrNoNode is about a report without the name of its node.
+	ErrNoNode = errors.New("the name of the node is not known")
 )
 
 // ParseReport reads the JSON form of a report. The error matches [ErrNotReport] for other data and
@@ -60,12 +81,21 @@ func ParseReport(data []byte) (Report, error) {
 
 // Compare sets Since to what has changed since an earlier report of the same node. Findings of
 // checks that one of the reports doesn't have are left out: they appeared or disappeared with their
-// check. The error matches [ErrOtherNode] if the reports are of nodes with different names.
+// check, which Since names. The error matches [ErrOtherNode] if the reports are of nodes with
+// different names, and [ErrNoNode] if one of them has no name.
 func (r *Report) Compare(before Report) error {
-	if before.Node != r.Node {
+	switch {
+	case before.Node == "":
+		return fmt.Errorf("earlier report: %w", ErrNoNode)
+	case r.Node == "":
+		return fmt.Errorf("this report: %w", ErrNoNode)
+	case before.Node != r.Node:
 		return fmt.Errorf("%w: %q, not %q", ErrOtherNode, before.Node, r.Node)
 	}
-	c := Changes{New: []Finding{}, Gone: []Finding{}, NotJudged: []Finding{}, Changed: []Change{}}
+	c := Changes{
+		New: []Finding{}, Gone: []Finding{}, NotJudged: []Finding{}, Changed: []Change{},
+		Vanished: r.vanished(before), NotCompared: r.notCompared(before),
+	}
 	old, now := before.worthALook(*r), r.worthALook(before)
 	now = slices.DeleteFunc(now, func(f Finding) bool { return take(&old, f, sameText) != nil })
 	for _, f := range now {
@@ -80,7 +110,8 @@ func (r *Report) Compare(before Report) error {
 		switch {
 		case slices.ContainsFunc(r.Findings, func(n Finding) bool { return !n.Counts() && sameObject(n, f) }):
 			// suppressed meanwhile, or on trial
-		case r.judges(f):
+		case c.addToVanished(f):
+		case r.judges(f) && !(before.hasObject(f.Object) && !r.hasObject(f.Object)):
 			c.Gone = append(c.Gone, f)
 		default:
 			c.NotJudged = append(c.NotJudged, f)
@@ -88,6 +119,80 @@ func (r *Report) Compare(before Report) error {
 	}
 	r.Since = &c
 	return nil
+}
+
+// addToVanished adds the finding to its object, false if that has not vanished.
+func (c *Changes) addToVanished(f Finding) bool {
+	i := slices.IndexFunc(c.Vanished, func(v VanishedObject) bool { return v.Name == f.Object })
+	if i < 0 {
+		return false
+	}
+	c.Vanished[i].Findings = append(c.Vanished[i].Findings, f)
+	return true
+}
+
+// vanished returns the objects of an earlier report that the node no longer has. Network devices
+// come and go with containers: only those that had a finding are among them.
+func (r *Report) vanished(before Report) []VanishedObject {
+	gone := []VanishedObject{}
+	add := func(o Object) {
+		known := slices.ContainsFunc(gone, func(v VanishedObject) bool { return v.Object == o })
+		if !known && r.misses(o) {
+			gone = append(gone, VanishedObject{Object: o})
+		}
+	}
+	for _, o := range before.Objects {
+		if o.Kind != KindNetdev {
+			add(o)
+		}
+	}
+	for _, f := range before.worthALook(before) {
+		switch o := (Object{f.Kind, f.Object}); {
+		case f.Kind == KindDevice, f.Kind == KindPort, f.Kind == KindNetdev, slices.Contains(before.Objects, o):
+			add(o)
+		}
+	}
+	return gone
+}
+
+// misses reports whether the node was seen not to have the object.
+func (r *Report) misses(o Object) bool {
+	if r.hasObject(o.Name) {
+		return false
+	}
+	switch o.Kind {
+	case KindDevice:
+		return true
+	case KindPort: // of a device whose files can't be read, no port is known
+		device, _, _ := cutLast(o.Name, ":")
+		return !slices.ContainsFunc(r.Findings, func(f Finding) bool {
+			return f.Outcome == OutcomeUnknown && f.Object == device
+		})
+	}
+	// A report without any object of the kind is of a container or a partial recording.
+	return slices.ContainsFunc(r.Objects, func(have Object) bool { return have.Kind == o.Kind })
+}
+
+// notCompared returns the checks that only one of the reports has: first those of the earlier one.
+func (r *Report) notCompared(before Report) []NotCompared {
+	list := []NotCompared{}
+	for _, c := range before.Checks {
+		if !r.hasCheck(c.ID) {
+			list = append(list, NotCompared{CheckID: c.ID})
+		}
+	}
+	for _, c := range r.Checks {
+		if !before.hasCheck(c.ID) {
+			list = append(list, NotCompared{CheckID: c.ID, New: true})
+		}
+	}
+	return list
+}
+
+// hasCheck reports whether the report has a result of the check. That of the suppressions is there
+// only if it has findings, and every report counts as having it.
+func (r *Report) hasCheck(id string) bool {
+	return id == SuppressionsID || slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.ID == id })
 }
 
 // take removes the first finding that is equal to f and returns it, nil if there is none.
@@ -118,13 +223,17 @@ func (r *Report) judges(f Finding) bool {
 	})
 }
 
+// hasObject reports whether the node has an object of the name.
+func (r *Report) hasObject(name string) bool {
+	return slices.ContainsFunc(r.Objects, func(o Object) bool { return o.Name == name })
+}
+
 func sameObject(a, b Finding) bool { return a.CheckID == b.CheckID && a.Object == b.Object }
 
 // worthALook returns the findings that a comparison is about.
 func (r *Report) worthALook(other Report) []Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool {
-		common := slices.ContainsFunc(other.Checks, func(c CheckResult) bool { return c.ID == f.CheckID })
-		return !common || !f.Counts() || f.Outcome.Compare(OutcomePass) <= 0
+		return !other.hasCheck(f.CheckID) || !f.Counts() || f.Outcome.Compare(OutcomePass) <= 0
 	})
 }
 

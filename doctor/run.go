@@ -22,7 +22,11 @@ type Options struct {
 	Skip []string // IDs of the checks to leave out, even if they are in Only
 	// Suppressions silence findings; a finding records the first suppression that matches it.
 	Suppressions []Suppression
-	Now          time.Time // decides which suppressions have expired; zero for the current time
+	// SharedSuppressions reports that the suppressions are those of several nodes: that this node
+	// doesn't have the object of one is no mistake.
+	SharedSuppressions bool
+
+	Now time.Time // decides which suppressions have expired; zero for the current time
 	// Thresholds replace defaults, by name.
 	Thresholds map[string]float64
 	// Shadow holds IDs of checks whose findings are listed but don't count.
@@ -98,6 +102,7 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 	}
 	if in.Snapshot != nil {
 		r.Node, r.Unseen = in.Snapshot.Host.Name, in.Snapshot.Unseen()
+		r.Objects = objectsOf(in.Snapshot)
 	}
 	chosen := slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return !opts.wants(c.ID) })
 	for i, findings := range runAll(ctx, chosen, in, opts) {
@@ -110,6 +115,14 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 	for _, s := range opts.Suppressions {
 		if s.Expired(now) {
 			r.Expired = append(r.Expired, s)
+		}
+	}
+	if findings := r.checkSuppressions(opts, now); len(findings) > 0 {
+		c, verdict := suppressionsCheck(), r.Verdict
+		finish(c, in.Snapshot, findings)
+		r.add(c, findings)
+		if verdict.Compare(OutcomePass) < 0 {
+			r.Verdict = verdict // still, no check of the node has a result
 		}
 	}
 	return r, nil

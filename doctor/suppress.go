@@ -86,7 +86,12 @@ func (s Suppression) matches(f Finding) bool {
 	if f.CheckID != s.CheckID || f.Outcome == OutcomePass || f.Outcome == OutcomeNotApplicable {
 		return false
 	}
-	return s.Object == "" || s.Object == f.Object || strings.HasPrefix(f.Object, s.Object+":")
+	return s.covers(f.Object)
+}
+
+// covers reports whether the suppression is about the object.
+func (s Suppression) covers(object string) bool {
+	return s.Object == "" || s.Object == object || strings.HasPrefix(object, s.Object+":")
 }
 
 // suppress marks the findings to which a suppression applies that has not expired.
@@ -98,4 +103,48 @@ func suppress(findings []Finding, sups []Suppression, now time.Time) {
 			findings[i].Suppressed = &s
 		}
 	}
+}
+
+// SuppressionsID is the ID of the check of the suppressions themselves. A report has it only if it
+// has a finding.
+const SuppressionsID = "suppressions"
+
+func suppressionsCheck() Check {
+	return Check{
+		ID: SuppressionsID, Title: "suppression without effect", Severity: OutcomeWarn,
+		Explanation: "A suppression that has ended, or whose object the node doesn't have, is forgotten or " +
+			"misspelt: the finding that it was meant for counts.",
+		Remedy:  "Correct the suppression, extend it, or delete it.",
+		Sources: []string{"the suppressions of the run"},
+	}
+}
+
+// checkSuppressions returns a finding for each suppression of the options that has ended, and for
+// each one whose object the node does not have.
+func (r *Report) checkSuppressions(opts Options, now time.Time) []Finding {
+	var findings []Finding
+	for _, s := range opts.Suppressions {
+		f := Finding{Outcome: OutcomeWarn, Object: s.target(), Kind: KindOther}
+		switch {
+		case s.Expired(now):
+			f.Summary = "ended on " + s.Until + ": its findings count"
+		case !opts.SharedSuppressions && r.hasCheck(s.CheckID) && !r.hasObjectOf(s):
+			f.Summary = fmt.Sprintf("matches nothing: the node has no object %s, and no finding is about it", s.Object)
+		default:
+			continue
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// target returns "mtu@mlx5_0:1", as in [ParseSuppression].
+func (s Suppression) target() string { return strings.TrimSuffix(s.CheckID+"@"+s.Object, "@") }
+
+// hasObjectOf reports whether the node has an object of the suppression, or its check a finding
+// about one.
+func (r *Report) hasObjectOf(s Suppression) bool {
+	return s.Object == "" || s.Object == ObjectNode ||
+		slices.ContainsFunc(r.Objects, func(o Object) bool { return s.covers(o.Name) }) ||
+		slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.CheckID == s.CheckID && s.covers(f.Object) })
 }

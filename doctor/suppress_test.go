@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/inventory"
 )
 
 func TestParseSuppression(t *testing.T) {
@@ -103,7 +104,9 @@ func TestSuppress(t *testing.T) {
 		{
 			"over",
 			doctor.Suppression{CheckID: "a", Until: "2026-11-20"},
-			[]string{"a mlx5_1:1 fail", "a mlx5_10:1 fail", "a node pass", "b mlx5_1:1 warn"},
+			[]string{
+				"a mlx5_1:1 fail", "a mlx5_10:1 fail", "a node pass", "b mlx5_1:1 warn", "suppressions a warn",
+			},
 			doctor.OutcomeFail, 1,
 		},
 	}
@@ -136,6 +139,62 @@ func TestSuppressAll(t *testing.T) {
 	}
 	if diff := cmp.Diff(&sup, r.Findings[0].Suppressed); diff != "" {
 		t.Errorf("Run: suppressed (-want +got):\n%s", diff)
+	}
+}
+
+// TestSuppressNothing shows what is reported of a suppression that ended or whose object does not
+// exist, and that it makes no check applicable.
+func TestSuppressNothing(t *testing.T) {
+	checks := []doctor.Check{
+		giving("a", found(doctor.OutcomeFail, "ib_core"), found(doctor.OutcomePass, "")),
+		giving("b", doctor.NotApplicable("", "no port")),
+	}
+	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	tests := []struct {
+		sup  doctor.Suppression
+		opts doctor.Options
+		want string // summary; "" for no finding
+	}{
+		{sup: doctor.Suppression{CheckID: "a"}},
+		{sup: doctor.Suppression{CheckID: "b"}},                     // nothing to suppress now
+		{sup: doctor.Suppression{CheckID: "b", Object: "mlx5_0"}},   // a device of the node
+		{sup: doctor.Suppression{CheckID: "b", Object: "mlx5_0:1"}}, // a port
+		{sup: doctor.Suppression{CheckID: "b", Object: "ens0"}},     // a network device
+		{sup: doctor.Suppression{CheckID: "b", Object: "node"}},     // always there
+		{sup: doctor.Suppression{CheckID: "a", Object: "ib_core"}},  // of a finding
+		{sup: doctor.Suppression{CheckID: "b", Object: "mlx5_0:100"}, // no such port
+			want: "matches nothing: the node has no object mlx5_0:100, and no finding is about it"},
+		{sup: doctor.Suppression{CheckID: "b", Object: "ib_core"}, // of another check
+			want: "matches nothing: the node has no object ib_core, and no finding is about it"},
+		{sup: doctor.Suppression{CheckID: "b", Object: "mlx5_9"}, opts: doctor.Options{Only: []string{"a"}}},
+		{sup: doctor.Suppression{CheckID: "b", Object: "mlx5_9"}, opts: doctor.Options{SharedSuppressions: true}},
+		{
+			sup:  doctor.Suppression{CheckID: "b", Object: "mlx5_9", Until: "2026-11-20"},
+			want: "ended on 2026-11-20: its findings count",
+		},
+	}
+	in := node()
+	in.Snapshot.Devices[0].Ports = []inventory.Port{{Number: 1}}
+	in.Snapshot.Netdevs = []inventory.Netdev{{Name: "ens0"}}
+	for _, tt := range tests {
+		tt.opts.Suppressions, tt.opts.Now = []doctor.Suppression{tt.sup}, now
+		r := run(t, in, tt.opts, checks...)
+		got := ""
+		for _, f := range r.Findings {
+			if f.CheckID == doctor.SuppressionsID && f.Outcome == doctor.OutcomeWarn {
+				got += f.Summary
+			}
+		}
+		if got != tt.want {
+			t.Errorf("suppress %+v: %q, want %q", tt.sup, got, tt.want)
+		}
+	}
+	opts := doctor.Options{
+		Only: []string{"b"}, Now: now,
+		Suppressions: []doctor.Suppression{{CheckID: "b", Until: "2020-01-01"}},
+	}
+	if r := run(t, in, opts, checks...); r.Verdict != doctor.OutcomeNotApplicable || r.Counts.Warn != 1 {
+		t.Errorf("verdict %s with %d warnings, want not-applicable with 1", r.Verdict, r.Counts.Warn)
 	}
 }
 
