@@ -67,6 +67,7 @@ func Run(ctx context.Context, checks []doctor.Check, list []Node, opts Options) 
 		return Report{}, ErrTooFew
 	}
 	opts.Comparison.Values = consensusChecks()
+	opts.Node.SharedSuppressions = true
 	if err := opts.Comparison.Check(); err != nil {
 		return Report{}, fmt.Errorf("compare nodes: %w", err)
 	}

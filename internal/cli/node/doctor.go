@@ -55,8 +55,9 @@ that need root are listed with the reason, and don't count. --list lists the che
 -o prom for the textfile collector of node_exporter. --nagios prints the line of a monitoring plugin
 and has its exit codes: 0 no fault, 1 a warning, 2 a failed check, 3 no result.
 
---since FILE compares with an earlier report of this node (-o json) and lists what is new, gone and
-changed. The exit code is then that of the findings that are new or worse than before.
+--since FILE compares with an earlier report of this node (-o json) and lists what is new, changed,
+gone and vanished. The exit code is then that of the findings that are new or worse than before, and
+7 if a device has vanished.
 
 Counters of errors only grow, and one value doesn't show when. With --interval, doctor reads all
 counters twice and judges what happened in between, under the load of that moment.
@@ -74,7 +75,8 @@ same form.
 
 --from can be repeated: then each node is checked, and the nodes are compared rail by rail, as env
 consensus does, and in versions, cables, flow control and NUMA settings. The exit code is 1 if a
-check of a node failed or the nodes differ in a way that breaks or slows jobs.
+check of a node failed or the nodes differ in a way that breaks or slows jobs, and 7 if one of them
+can't be read.
 
 --exit-on selects the least outcome that the exit code reports; what is less is 0.
 
@@ -232,7 +234,7 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 				"compare the reports of one node: --from reads its bundle")
 		}
 	}
-	noteDoctor(app, &snap, report)
+	noteObstacles(app, &snap)
 	if f.nagios {
 		return printNagios(app, &snap, report)
 	}
@@ -242,12 +244,8 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	return f.result(app, &snap, report)
 }
 
-// noteDoctor prints notes on what the report can't say of the node.
-func noteDoctor(app *cli.App, snap *inventory.Snapshot, report doctor.Report) {
-	for _, s := range report.Expired {
-		app.Out.Note("note: the suppression of %s ended on %s",
-			strings.TrimSuffix(s.CheckID+"@"+s.Object, "@"), s.Until)
-	}
+// noteObstacles prints notes on obstacles that no check reports.
+func noteObstacles(app *cli.App, snap *inventory.Snapshot) {
 	for _, o := range snap.Obstacles() {
 		if len(snap.Devices) > 0 && !coveredByCheck(o.ID) {
 			app.Out.Note("note: %s: %s (%s)", o.Object, o.Text, o.Remedy)
@@ -268,19 +266,6 @@ func (f doctorFlags) collectors(app *cli.App, root fs.FS, peers []netip.Addr) []
 		list = append(list, kernel.Probe(app.Now, peers))
 	}
 	return list
-}
-
-// probePeers parses the addresses of --probe.
-func probePeers(texts []string) ([]netip.Addr, error) {
-	var peers []netip.Addr
-	for _, text := range texts {
-		a, err := netip.ParseAddr(text)
-		if err != nil || !a.Unmap().Is4() || a.Unmap().IsLoopback() {
-			return nil, fmt.Errorf("--probe %q: not an IPv4 address of another node", text)
-		}
-		peers = append(peers, a.Unmap())
-	}
-	return peers, nil
 }
 
 // coveredByCheck reports whether a check reports the obstacle; doctor prints notes about the other

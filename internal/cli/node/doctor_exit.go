@@ -2,7 +2,6 @@ package node
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
@@ -51,6 +50,7 @@ func (f doctorFlags) result(app *cli.App, snap *inventory.Snapshot, r doctor.Rep
 				counts.Warn++
 			}
 		}
+		counts.Unknown += len(r.Since.Vanished)
 	}
 	reports := func(o doctor.Outcome, n int) bool { return n > 0 && o.Compare(level) >= 0 }
 	switch {
@@ -58,7 +58,7 @@ func (f doctorFlags) result(app *cli.App, snap *inventory.Snapshot, r doctor.Rep
 		return cli.ExitSilently(cli.ExitFault)
 	case reports(doctor.OutcomeUnknown, counts.Unknown):
 		return cli.ExitSilently(cli.ExitPartial)
-	case r.Verdict == doctor.OutcomeNotApplicable, len(snap.Devices) == 0 && len(f.only) == 0:
+	case r.Verdict == doctor.OutcomeNotApplicable, len(snap.Devices) == 0:
 		return noCheckApplies(snap, r)
 	case r.Verdict == doctor.OutcomePrivilege:
 		return cli.WithHints(cli.Exitf(cli.ExitPermission, "every check that applies to this node needs root"),
@@ -74,6 +74,8 @@ func noCheckApplies(snap *inventory.Snapshot, r doctor.Report) error {
 	switch {
 	case len(r.Findings) == 0:
 		return cli.Exitf(cli.ExitNotFound, "no checks are selected")
+	case len(snap.Devices) > 0 && r.CheckCounts.Shadow > 0:
+		return cli.Exitf(cli.ExitNotFound, "no check counts: %d on trial", r.CheckCounts.Shadow)
 	case len(snap.Devices) > 0:
 		return cli.Exitf(cli.ExitNotFound, "none of these checks applies to this node")
 	}
@@ -81,22 +83,15 @@ func noCheckApplies(snap *inventory.Snapshot, r doctor.Report) error {
 	for _, o := range snap.Obstacles() {
 		hints = append(hints, o.Remedy)
 	}
-	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%s", whyNoDevice(r)),
+	return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%s", doctor.NoDeviceReason(snap)),
 		append(hints, "rdmactl detect shows what this node has")...)
-}
-
-// whyNoDevice returns why the checks of RDMA devices don't apply: checks of any node may still have
-// a result.
-func whyNoDevice(r doctor.Report) string {
-	i := slices.IndexFunc(r.Findings, func(f doctor.Finding) bool { return f.Outcome == doctor.OutcomeNotApplicable })
-	return r.Findings[max(i, 0)].Summary
 }
 
 // printNagios prints the line of a monitoring plugin.
 func printNagios(app *cli.App, snap *inventory.Snapshot, r doctor.Report) error {
 	line, code := r.Nagios()
 	if len(snap.Devices) == 0 && len(r.Findings) > 0 && r.Counts.Fail == 0 {
-		return cli.Exitf(cli.ExitNotFound, "%s", whyNoDevice(r))
+		return cli.Exitf(cli.ExitNotFound, "%s", doctor.NoDeviceReason(snap))
 	}
 	if err := app.Out.Raw([]byte(line + "\n")); err != nil {
 		return err

@@ -1,10 +1,7 @@
 package node
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
@@ -55,30 +52,6 @@ func readReport(file string) (*doctor.Report, error) {
 			"rdmactl doctor -o json writes a report that --since reads")
 	}
 	return &r, nil
-}
-
-// document returns the only document of a YAML file, nil if it has none.
-func document(file string, data []byte) (*yaml.Node, error) {
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var doc yaml.Node
-	switch err := dec.Decode(&doc); {
-	case errors.Is(err, io.EOF):
-		return nil, nil
-	case err != nil:
-		text := strings.TrimPrefix(err.Error(), "yaml: ")
-		if rest, ok := strings.CutPrefix(text, "line "); ok {
-			return nil, fmt.Errorf("%s:%s", file, rest)
-		}
-		return nil, fmt.Errorf("%s: %s", file, text)
-	}
-	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: more than one document", file)
-	}
-	root := doc.Content[0]
-	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
-		return nil, nil
-	}
-	return root, nil
 }
 
 // fields returns the values of a mapping by key. It reports keys that are not allowed or duplicate.

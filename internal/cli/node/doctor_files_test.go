@@ -40,8 +40,16 @@ func TestParseSuppressions(t *testing.T) {
 			`(known: check, object, until, reason, who)`,
 		"- check: mtu\n  reason: x\n  reason: y": "s.yaml:3: duplicate field reason (first at line 2)",
 		"- check: [mtu]\n  reason: x":            "s.yaml:1: check is not a single value",
-		"- check: mtu\n reason: x":               "s.yaml:1: did not find expected '-' indicator",
-		"[]\n---\n[]":                            "s.yaml: more than one document",
+		"- check: mtu\n reason: x":               "s.yaml:2: did not find expected '-' indicator",
+		"[]\n---\n[]":                            "s.yaml:2: more than one document",
+		"[]\n---\n- \"x":                         "s.yaml:3: found unexpected end of stream",
+		"a: [":                                   "s.yaml:1: did not find expected node content",
+		"- \"x":                                  "s.yaml:1: found unexpected end of stream",
+		"a: b: c":                                "s.yaml:1: mapping values are not allowed in this context",
+		"# x\n- a: b\n- {\n- c":                  "s.yaml:4: did not find expected node content",
+		"# x\n- \xff":                            "s.yaml:2: invalid leading UTF-8 octet",
+		"# x\n- \x01":                            "s.yaml:2: control characters are not allowed",
+		"# x\n- *y":                              "s.yaml:2: unknown anchor 'y' referenced",
 		"- check: mtu\n  reason: \"x":            "s.yaml:2: found unexpected end of stream",
 	} {
 		_, err := parseSuppressions("s.yaml", []byte(in))

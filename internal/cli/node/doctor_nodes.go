@@ -2,8 +2,12 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -58,15 +62,25 @@ func (f fromFlag) Set(name string) error {
 func runDoctorNodes(app *cli.App, cmd *cobra.Command, checks []doctor.Check, names []string,
 	opts doctor.Options,
 ) error {
-	list, err := openNodes(cmd.Context(), app, names)
+	list, bad, err := openNodes(cmd.Context(), app, names)
 	if err != nil {
 		return err
+	}
+	if app.Out.Structured() || len(list) < 2 { // otherwise the report lists them
+		for _, u := range bad {
+			app.Out.Note("warning: %s: %s", u.Source, u.Error)
+		}
+	}
+	if len(list) < 2 {
+		return cli.Exitf(cli.ExitUsage, "%d of %d inputs can be compared, and a comparison needs two",
+			len(list), len(names))
 	}
 	report, err := nodes.Run(cmd.Context(), checks, list,
 		nodes.Options{Node: opts, Comparison: consensus.Options{Roles: app.Config.Roles}})
 	if err != nil {
 		return err
 	}
+	report.Comparison.Unreadable = bad
 	if err := app.Out.Print(report, nodesBlocks(report, detailOf(app))...); err != nil {
 		return err
 	}
@@ -90,26 +104,63 @@ func (f doctorFlags) validateNodes(app *cli.App) error {
 	return nil
 }
 
-// openNodes reads recorded nodes completely, so that no file stays open.
-func openNodes(ctx context.Context, app *cli.App, names []string) ([]nodes.Node, error) {
+// openNodes reads recorded nodes completely, so that no file stays open. Inputs that can't be read,
+// and recordings that were given before, are returned apart. The error is that of the context.
+func openNodes(
+	ctx context.Context, app *cli.App, names []string,
+) (list []nodes.Node, bad []consensus.Unreadable, err error) {
 	progress := app.Out.Progress("reading nodes", len(names))
 	defer progress.Done()
-	var list []nodes.Node
+	first := map[string]string{} // names by fingerprint
 	for _, name := range names {
+		progress.Add(1)
+		key := fingerprint(name)
+		if same, ok := first[key]; ok && key != "" {
+			bad = append(bad, consensus.Unreadable{Source: name, Error: "the same recording as " + same})
+			continue
+		}
 		n, err := app.OpenNode(cli.SourceFlags{From: name})
 		if err != nil {
-			return nil, err
+			bad = append(bad, consensus.Unreadable{Source: name, Error: err.Error()})
+			continue
 		}
 		snap, _, err := app.ScanNode(ctx, n) // what could not be read is in the reports
+		n.Close()                            // a bundle is in memory
 		if err != nil {
-			n.Close()
-			return nil, err
+			return nil, nil, err
 		}
+		first[key] = name
 		list = append(list, nodes.Node{Source: name, Snapshot: &snap, Facts: n.Facts()})
-		n.Close() // a bundle is in memory
-		progress.Add(1)
 	}
-	return list, nil
+	return list, bad, nil
+}
+
+// fingerprint returns a text that is the same for copies of a file and for names of one directory,
+// "" for an input without one.
+func fingerprint(name string) string {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return ""
+	case info.IsDir():
+		if target, err := filepath.EvalSymlinks(name); err == nil {
+			name = target
+		}
+		path, _ := filepath.Abs(name)
+		return path
+	case !info.Mode().IsRegular(): // can be read once
+		return ""
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return string(h.Sum(nil))
 }
 
 // nodesBlocks shows what each node has of its own, then the comparison.
@@ -135,22 +186,21 @@ func nodesBlocks(r nodes.Report, detail Detail) []output.Block {
 	return blocks
 }
 
-// nodeFaults shows the findings of one node that need a look, a line each, and its summary.
+// nodeFaults shows the findings of one node that need a look, without their fixes, and its summary.
 func nodeFaults(r doctor.Report, detail Detail) []output.Block {
 	if detail != DetailShort {
 		return ReportBlocks(r, detail)
 	}
+	var p part
+	for _, f := range r.Findings {
+		if f.Counts() {
+			f.Remedy = nil
+			p.findings = append(p.findings, f)
+		}
+	}
 	t := output.Text{}
 	for _, o := range []doctor.Outcome{doctor.OutcomeFail, doctor.OutcomeUnknown, doctor.OutcomeWarn} {
-		for _, f := range r.Findings {
-			if f.Outcome != o || f.Suppressed != nil || f.Shadow {
-				continue
-			}
-			t.Lines = append(t.Lines, []output.Cell{
-				output.Plain("  "), outcomeCell(o, strings.ToUpper(string(o))), output.Plain("  "),
-				output.Plain(f.CheckID + ": " + f.Object + ": " + f.Summary).Flow(0),
-			})
-		}
+		t.Lines = append(t.Lines, p.shortLines(o)...)
 	}
 	t.Lines = append(t.Lines, append([]output.Cell{output.Plain("  ")}, sumLine(r)...))
 	return []output.Block{t}
@@ -158,7 +208,7 @@ func nodeFaults(r doctor.Report, detail Detail) []output.Block {
 
 // nodesResult returns the error that carries the exit code, nil for 0.
 func nodesResult(r nodes.Report) error {
-	unknown := len(r.Comparison.Incomplete) > 0
+	unknown := len(r.Comparison.Incomplete)+len(r.Comparison.Unreadable) > 0
 	for _, n := range r.Nodes {
 		unknown = unknown || n.Report.Counts.Unknown > 0
 	}

@@ -121,7 +121,7 @@ func (p part) heading() []output.Cell {
 	line := []output.Cell{output.Bold(p.title + ":").Flow(0)}
 	var c doctor.Counts
 	for _, check := range p.checks {
-		if !slices.ContainsFunc(p.findings, func(f doctor.Finding) bool { return f.CheckID == check.ID }) {
+		if check.Suppressed {
 			c.Suppressed++
 			continue
 		}
@@ -175,8 +175,8 @@ func privilegeText(n int) string {
 func (p part) blocks(d Detail) []output.Block {
 	if d == DetailShort {
 		t := output.Text{Lines: [][]output.Cell{p.heading()}}
-		for _, group := range p.faults() {
-			t.Lines = append(t.Lines, shortLines(group)...)
+		for _, o := range doctor.Outcomes() {
+			t.Lines = append(t.Lines, p.shortLines(o)...)
 		}
 		return []output.Block{t}
 	}
@@ -214,62 +214,6 @@ func (p part) passedLines() [][]output.Cell {
 			})
 			lines = append(lines, evidenceLines(f.Evidence, "        ", true)...)
 		}
-	}
-	return lines
-}
-
-// Measures of the short form.
-const (
-	shortFindings = 3 // lines for the findings of one check
-	shortFixes    = 2 // lines of their fix
-	labelColumn   = "           "
-)
-
-// shortLines shows the findings that share a check and an explanation: a line for each, and the
-// first lines of the fix.
-func shortLines(group []doctor.Finding) [][]output.Cell {
-	var lines [][]output.Cell
-	o := group[0].Outcome
-	label := strings.ToUpper(string(o))
-	fill := labelColumn[:len(labelColumn)-2-len(label)]
-	merged := mergeEqual(group)
-	if len(merged) > shortFindings+1 {
-		merged = merged[:shortFindings]
-	}
-	shown := 0
-	for _, m := range merged {
-		shown += len(m.objects)
-		where := " " + cli.SomeNames(m.objects, false) + ": "
-		if where == " "+doctor.ObjectNode+": " {
-			where = ": "
-		}
-		lines = append(lines, []output.Cell{
-			output.Plain("  "), outcomeCell(o, label), output.Plain(fill),
-			output.Bold(m.CheckID).Flow(0), output.Plain(where + m.Summary).Flow(0),
-		})
-	}
-	indent := output.Plain(labelColumn)
-	if n := len(group) - shown; n > 0 {
-		lines = append(lines, []output.Cell{
-			indent, output.Dim(fmt.Sprintf("and %d more findings of %s (-v)", n, group[0].CheckID)),
-		})
-	}
-	fixes := remedies(group)
-	for i, line := range fixes {
-		if i == shortFixes || i == 1 && !strings.HasPrefix(fixes[0], "#") {
-			lines = append(lines, []output.Cell{
-				indent, output.Dim("     and " + english.Count(len(fixes)-i, "more line") + " (-v)"),
-			})
-			break
-		}
-		head, cell := output.Plain("     "), output.Plain(line)
-		if i == 0 {
-			head = output.Bold("fix  ")
-		}
-		if strings.HasPrefix(line, "#") {
-			cell = output.Dim(line).Flow(0)
-		}
-		lines = append(lines, []output.Cell{indent, head, cell})
 	}
 	return lines
 }

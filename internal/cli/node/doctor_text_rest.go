@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/text/english"
@@ -15,9 +13,8 @@ import (
 
 // Measures of the short form of what was not checked.
 const (
-	shortReasons = 3  // reasons why checks don't apply
-	reasonWidth  = 48 // columns of a reason
-	shortItems   = 4  // items of a list
+	shortReasons = 3 // reasons why checks don't apply
+	shortItems   = 4 // items of a list
 )
 
 // uncheckedLines says what the report has no result for, and why: each kind on lines of its own
@@ -95,9 +92,6 @@ func notApplicableLines(r doctor.Report, d Detail) [][]output.Cell {
 			break
 		}
 		text := output.Clean(x.why)
-		if len(all) > 1 {
-			text = ansi.Truncate(text, reasonWidth, "…")
-		}
 		if len(x.ids) > 1 {
 			text = fmt.Sprintf("%s (%d)", text, len(x.ids))
 		}
@@ -190,10 +184,17 @@ func sinceBlocks(c *doctor.Changes) []output.Block {
 	if c == nil {
 		return nil
 	}
-	if len(c.New)+len(c.Gone)+len(c.Changed)+len(c.NotJudged) == 0 {
-		return []output.Block{output.Line(output.Plain("nothing changed since the earlier report"))}
+	if len(c.New)+len(c.Gone)+len(c.Changed)+len(c.NotJudged)+len(c.Vanished) == 0 {
+		text := "nothing changed since the earlier report"
+		if len(c.NotCompared) > 0 {
+			text += " in the checks of both"
+		}
+		return []output.Block{output.Text{
+			Lines: append([][]output.Cell{{output.Plain(text)}}, notComparedLines(c)...),
+		}}
 	}
 	t := output.Text{Lines: [][]output.Cell{{output.Bold("since the earlier report:")}}}
+	t.Lines = append(t.Lines, vanishedLines(c)...)
 	add := func(mark output.Cell, f doctor.Finding, more string) {
 		fill := strings.Repeat(" ", len("not judged")-len(mark.Text)+2)
 		text := fmt.Sprintf("%s %s: %s (%s%s)", f.CheckID, f.Object, f.Summary, f.Outcome, more)
@@ -216,5 +217,52 @@ func sinceBlocks(c *doctor.Changes) []output.Block {
 	for _, f := range c.Gone {
 		add(output.Good("gone"), f, "")
 	}
+	t.Lines = append(t.Lines, notComparedLines(c)...)
 	return []output.Block{t}
+}
+
+// vanishedLines shows the objects that a node no longer has: those with findings on lines of their
+// own, the others together.
+func vanishedLines(c *doctor.Changes) [][]output.Cell {
+	var lines [][]output.Cell
+	var names []string
+	add := func(text string) {
+		lines = append(lines,
+			[]output.Cell{output.Plain("  "), output.Warn("vanished"), output.Plain("    " + text).Flow(0)})
+	}
+	for _, v := range c.Vanished {
+		if len(v.Findings) == 0 {
+			names = append(names, string(v.Kind)+" "+v.Name)
+		}
+		for _, f := range v.Findings {
+			add(fmt.Sprintf("%s %s; it had %s: %s (%s)", v.Kind, v.Name, f.CheckID, f.Summary, f.Outcome))
+		}
+	}
+	if len(names) > 0 {
+		add(cli.SomeNames(names, false))
+	}
+	return lines
+}
+
+// notComparedLines names the checks that only one of the reports has.
+func notComparedLines(c *doctor.Changes) [][]output.Cell {
+	var before, now []string
+	for _, n := range c.NotCompared {
+		if n.New {
+			now = append(now, n.CheckID)
+		} else {
+			before = append(before, n.CheckID)
+		}
+	}
+	var lines [][]output.Cell
+	add := func(label string, names []string) {
+		if len(names) > 0 {
+			lines = append(lines, []output.Cell{
+				output.Dim(label).Flow(cli.TextWidth), output.Plain(" " + cli.SomeNames(names, false)).Flow(0),
+			})
+		}
+	}
+	add("not compared, only in the earlier report:", before)
+	add("not compared, only in this report:", now)
+	return lines
 }

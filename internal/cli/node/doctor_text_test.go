@@ -169,7 +169,7 @@ func TestShortFormIsShort(t *testing.T) {
   WARN     a eth0: MTU 1500
   WARN     a eth1: MTU 1501
   WARN     a eth2: MTU 1502
-           and 6 more findings of a (-v)
+           and 6 more of a: eth3, eth4, eth5, eth6, eth7, eth8 (-v)
            fix  # first the switch
                 ip link set eth0 mtu 9000
                 and 8 more lines (-v)
@@ -178,6 +178,55 @@ func TestShortFormIsShort(t *testing.T) {
 `
 	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 		t.Errorf("ReportBlocks = %v, -want +got:\n%s", err, diff)
+	}
+}
+
+// TestUnknownIsShort shows files that leave many checks without a result.
+func TestUnknownIsShort(t *testing.T) {
+	var lists [][]doctor.Finding
+	for i := range 4 {
+		list := []doctor.Finding{
+			finding(doctor.OutcomeUnknown, "mlx5_0", "dangling link"),
+			finding(doctor.OutcomeUnknown, "mlx5_1:1", "input/output error"),
+			finding(doctor.OutcomeUnknown, "mlx5_2:1", "input/output error"),
+		}
+		if i == 1 {
+			for j := range 5 {
+				list = append(list, finding(doctor.OutcomeUnknown, fmt.Sprintf("eth%d", j), fmt.Sprintf("error %d", j)))
+			}
+		}
+		lists = append(lists, list)
+	}
+	got, err := output.New(output.Options{}).Render(nil, ReportBlocks(reportOf(t, lists...), DetailShort)...)
+	want := `other checks: 4 unknown
+  UNKNOWN  a and 3 more checks of mlx5_0: dangling link
+  UNKNOWN  a and 3 more checks of mlx5_1:1, mlx5_2:1: input/output error
+  UNKNOWN  b eth0: error 0
+  UNKNOWN  b eth1: error 1
+  UNKNOWN  b eth2: error 2
+           and 2 more without a result (-v)
+
+4 checks: 4 unknown; 17 findings
+`
+	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+		t.Errorf("ReportBlocks = %v, -want +got:\n%s", err, diff)
+	}
+}
+
+// TestReasonsAreWhole shows that the reasons in the footer are not cut.
+func TestReasonsAreWhole(t *testing.T) {
+	why := []string{
+		"the configuration space of the cards and of the bridges above them was not recorded on this node",
+		"no port of this node uses RoCE, so that flow control and priorities don't matter for any job of it",
+	}
+	var lists [][]doctor.Finding
+	for _, w := range why {
+		lists = append(lists, []doctor.Finding{finding(doctor.OutcomeNotApplicable, "node", w)})
+	}
+	got, err := output.New(output.Options{}).Render(nil, ReportBlocks(reportOf(t, lists...), DetailShort)...)
+	want := "not applicable: 2 checks: " + why[0] + "; " + why[1]
+	if text := strings.Join(strings.Fields(string(got)), " "); !strings.Contains(text, want) || err != nil {
+		t.Errorf("ReportBlocks = %v\n%s\nwant the reasons\n%s", err, got, want)
 	}
 }
 
@@ -195,7 +244,9 @@ func TestSilenced(t *testing.T) {
 		t.Errorf("silencedLines = %v, -want +got:\n%s", err, diff)
 	}
 	good := []doctor.Finding{finding(doctor.OutcomePass, "z", "good")}
-	parts := partsOf(reportOf(t, []doctor.Finding{suppressed}, good))
+	r = reportOf(t, []doctor.Finding{suppressed}, good)
+	r.Checks[0].Outcome, r.Checks[0].Suppressed = doctor.OutcomePass, true
+	parts := partsOf(r)
 	got, err = output.New(output.Options{}).Render(nil, output.Line(parts[0].heading()...))
 	if want := "other checks: 1 check passed, 1 suppressed\n"; string(got) != want || err != nil {
 		t.Errorf("heading = %q, %v, want %q", got, err, want)
@@ -255,14 +306,33 @@ func TestSinceBlocks(t *testing.T) {
 		}},
 		Gone:      []doctor.Finding{finding(doctor.OutcomeWarn, "y", "small")},
 		NotJudged: []doctor.Finding{finding(doctor.OutcomeWarn, "z", "hot")},
+		Vanished: []doctor.VanishedObject{
+			{Object: doctor.Object{Kind: doctor.KindDevice, Name: "mlx5_2"}},
+			{
+				Object:   doctor.Object{Kind: doctor.KindPort, Name: "mlx5_2:1"},
+				Findings: []doctor.Finding{finding(doctor.OutcomeFail, "mlx5_2:1", "down")},
+			},
+		},
+		NotCompared: []doctor.NotCompared{{CheckID: "a"}, {CheckID: "b", New: true}, {CheckID: "c"}},
 	}
 	got, err := output.New(output.Options{}).Render(nil, sinceBlocks(&c)...)
 	want := `since the earlier report:
+  vanished    port mlx5_2:1; it had : down (fail)
+  vanished    device mlx5_2
   new          mlx5_1:1: port is down (fail)
   changed      x: dead (fail, was warn)
   not judged   z: hot (warn; now without a result)
   gone         y: small (warn)
+not compared, only in the earlier report: a, c
+not compared, only in this report: b
 `
+	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+		t.Errorf("sinceBlocks = %v, -want +got:\n%s", err, diff)
+	}
+	c = doctor.Changes{NotCompared: []doctor.NotCompared{{CheckID: "a"}}}
+	got, err = output.New(output.Options{}).Render(nil, sinceBlocks(&c)...)
+	want = "nothing changed since the earlier report in the checks of both\n" +
+		"not compared, only in the earlier report: a\n"
 	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 		t.Errorf("sinceBlocks = %v, -want +got:\n%s", err, diff)
 	}
