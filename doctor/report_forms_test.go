@@ -303,3 +303,41 @@ func TestHTMLForm(t *testing.T) {
 		}
 	}
 }
+
+// TestHTMLSince checks that the page has what a comparison found.
+func TestHTMLSince(t *testing.T) {
+	r := forms(t)
+	before := r
+	before.Checks = append(slices.Clone(r.Checks), doctor.CheckResult{ID: "older"})
+	before.Objects = []doctor.Object{{Kind: doctor.KindDevice, Name: "mlx5_7"}}
+	before.Findings = []doctor.Finding{
+		{CheckID: "fails", Object: "eth0", Outcome: doctor.OutcomeFail, Summary: "was broken"},
+		{CheckID: "warns", Object: "eth0", Outcome: doctor.OutcomeInfo, Summary: "was slower"},
+		{CheckID: "other", Object: "eth0", Outcome: doctor.OutcomeInfo, Summary: "was there"},
+		{CheckID: "fails", Object: "mlx5_7", Outcome: doctor.OutcomeFail, Summary: "was hot"},
+	}
+	if err := r.Compare(before); err != nil {
+		t.Fatal(err)
+	}
+	data, err := r.HTML(doctor.PageInput{Time: formTime})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(string(data), "")
+	text = strings.Join(strings.Fields(text), " ")
+	for _, want := range []string{
+		"vanished device mlx5_7; it had fails mlx5_7: was hot (fail)", "new unknown node: input/output error (unknown)",
+		"changed warns eth0: slow (warn); was info: was slower", "gone fails eth0: was broken (fail)",
+		"not judged other eth0: was there (info)", "not compared: 1 check older, only in the earlier report",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if err := r.Compare(r); err != nil {
+		t.Fatal(err)
+	}
+	if data, err = r.HTML(doctor.PageInput{Time: formTime}); err != nil || !strings.Contains(string(data), "Nothing changed.") {
+		t.Errorf("HTML = %v, the page doesn't say that nothing changed", err)
+	}
+}
