@@ -337,7 +337,8 @@ func TestHTMLSince(t *testing.T) {
 	if err := r.Compare(r); err != nil {
 		t.Fatal(err)
 	}
-	if data, err = r.HTML(doctor.PageInput{Time: formTime}); err != nil || !strings.Contains(string(data), "Nothing changed.") {
+	data, err = r.HTML(doctor.PageInput{Time: formTime})
+	if err != nil || !strings.Contains(string(data), "Nothing changed.") {
 		t.Errorf("HTML = %v, the page doesn't say that nothing changed", err)
 	}
 }

@@ -22,9 +22,13 @@ func (r Report) SARIF(version string, checks []Check) ([]byte, error) {
 			continue
 		}
 		level, _ := sarifLevel(c.Severity)
+		help := "/blob/main/docs/checks.md#" + c.ID
+		if c.ID == SuppressionsID { // no check of the list
+			help = "/blob/main/docs/doctor.md#accepted-findings"
+		}
 		run.AddRule(sarif.Rule{
 			ID: c.ID, Short: sarif.Text{Text: c.Title}, Full: sarif.Text{Text: c.Explanation},
-			Help: sarif.Text{Text: c.Remedy}, HelpURI: projectURL + "/blob/main/docs/checks.md#" + c.ID,
+			Help: sarif.Text{Text: c.Remedy}, HelpURI: projectURL + help,
 			Default: sarif.RuleLevel{Level: level}, Properties: sarif.Tags(string(c.Group)),
 		})
 	}

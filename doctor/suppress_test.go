@@ -193,8 +193,13 @@ func TestSuppressNothing(t *testing.T) {
 		Only: []string{"b"}, Now: now,
 		Suppressions: []doctor.Suppression{{CheckID: "b", Until: "2020-01-01"}},
 	}
-	if r := run(t, in, opts, checks...); r.Verdict != doctor.OutcomeNotApplicable || r.Counts.Warn != 1 {
+	r := run(t, in, opts, checks...)
+	if r.Verdict != doctor.OutcomeNotApplicable || r.Counts.Warn != 1 {
 		t.Errorf("verdict %s with %d warnings, want not-applicable with 1", r.Verdict, r.Counts.Warn)
+	}
+	data, err := r.SARIF("v1", checks)
+	if err != nil || !strings.Contains(string(data), "docs/doctor.md#accepted-findings") {
+		t.Errorf("SARIF = %v, no rule of the suppressions in\n%s", err, data)
 	}
 }
 
