@@ -191,7 +191,7 @@ func nodeFaults(r doctor.Report, detail Detail) []output.Block {
 	if detail != DetailShort {
 		return ReportBlocks(r, detail)
 	}
-	var p part
+	p := part{report: r}
 	for _, f := range r.Findings {
 		if f.Counts() {
 			f.Remedy = nil

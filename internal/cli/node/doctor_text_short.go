@@ -25,20 +25,38 @@ func (p part) shortLines(o doctor.Outcome) [][]output.Cell {
 	case o.Compare(doctor.OutcomePass) <= 0:
 		return nil
 	case o == doctor.OutcomeUnknown:
-		return unknownLines(p.findings)
+		return unknownLines(p.findings, namesOf(p.report))
 	}
 	var lines [][]output.Cell
+	names := namesOf(p.report)
 	for _, group := range findingGroups(p.findings, o) {
-		lines = append(lines, groupLines(group)...)
+		lines = append(lines, groupLines(group, names)...)
 	}
 	return lines
 }
 
-// groupLines shows the findings that share a check and an explanation: a line for each, and the
-// first lines of the fix.
-func groupLines(group []doctor.Finding) [][]output.Cell {
+// alikeFindings are findings of a check that say the same of several objects.
+type alikeFindings struct {
+	alike
+
+	objects []string
+}
+
+// groupLines shows the findings that share a check and an explanation: a line for those that differ
+// in names only, and the first lines of the fix.
+func groupLines(group []doctor.Finding, names map[string]bool) [][]output.Cell {
+	var merged []*alikeFindings
+	for _, f := range group {
+		a := alikeOf(f.Summary, names)
+		i := slices.IndexFunc(merged, func(m *alikeFindings) bool { return m.key == a.key })
+		if i < 0 {
+			i = len(merged)
+			merged = append(merged, &alikeFindings{alike: a})
+		}
+		merged[i].add(a)
+		merged[i].objects = append(merged[i].objects, output.Clean(f.Object))
+	}
 	var lines [][]output.Cell
-	merged := mergeEqual(group)
 	var more []string
 	if len(merged) > shortFindings+1 {
 		for _, m := range merged[shortFindings:] {
@@ -47,7 +65,7 @@ func groupLines(group []doctor.Finding) [][]output.Cell {
 		merged = merged[:shortFindings]
 	}
 	for _, m := range merged {
-		lines = append(lines, shortLine(m.Outcome, m.CheckID, m.objects, m.Summary))
+		lines = append(lines, shortLine(group[0].Outcome, group[0].CheckID, m.objects, m.text()))
 	}
 	if len(more) > 0 {
 		text := fmt.Sprintf("and %d more of %s: %s (-v)", len(more), group[0].CheckID, cli.SomeNames(more, false))
@@ -59,8 +77,8 @@ func groupLines(group []doctor.Finding) [][]output.Cell {
 // shortLine shows one finding of some objects: "  FAIL     port-active mlx5_0:1: port is down".
 func shortLine(o doctor.Outcome, check string, objects []string, summary string) []output.Cell {
 	label := strings.ToUpper(string(o))
-	where := " " + cli.SomeNames(objects, false) + ": "
-	if where == " "+doctor.ObjectNode+": " {
+	where := " " + countedNames(objects) + ": "
+	if len(objects) == 1 && objects[0] == doctor.ObjectNode {
 		where = ": "
 	}
 	return []output.Cell{
@@ -69,8 +87,24 @@ func shortLine(o doctor.Outcome, check string, objects []string, summary string)
 	}
 }
 
+// countedNames lists names, the first and the last of many, and how many there are if they are not
+// seen at a glance: "a, b", "a, b, c (3)".
+func countedNames(names []string) string {
+	const glance, shown = 2, 8
+	n := len(names)
+	switch {
+	case n <= glance:
+		return strings.Join(names, ", ")
+	case n <= shown:
+		return fmt.Sprintf("%s (%d)", strings.Join(names, ", "), n)
+	}
+	return fmt.Sprintf("%s, … %s (%d)", strings.Join(names[:shown-2], ", "), names[n-1], n)
+}
+
 // unknownCause is why checks have no result for objects.
 type unknownCause struct {
+	alike
+
 	summary         string
 	checks, objects []string
 	number          int // of findings
@@ -78,7 +112,7 @@ type unknownCause struct {
 
 // unknownCauses collects findings of outcome unknown: first those of several checks that say the
 // same of one object, then those of several objects. The causes of most checks are first.
-func unknownCauses(findings []doctor.Finding) []*unknownCause {
+func unknownCauses(findings []doctor.Finding, names map[string]bool) []*unknownCause {
 	var byObject, causes []*unknownCause
 	for _, f := range findings {
 		object := output.Clean(f.Object)
@@ -87,7 +121,9 @@ func unknownCauses(findings []doctor.Finding) []*unknownCause {
 		})
 		if i < 0 {
 			i = len(byObject)
-			byObject = append(byObject, &unknownCause{summary: f.Summary, objects: []string{object}})
+			byObject = append(byObject, &unknownCause{
+				alike: alikeOf(f.Summary, names), summary: f.Summary, objects: []string{object},
+			})
 		}
 		c := byObject[i]
 		c.number++
@@ -97,12 +133,13 @@ func unknownCauses(findings []doctor.Finding) []*unknownCause {
 	}
 	for _, c := range byObject {
 		i := slices.IndexFunc(causes, func(o *unknownCause) bool {
-			return o.summary == c.summary && slices.Equal(o.checks, c.checks)
+			return o.key == c.key && slices.Equal(o.checks, c.checks)
 		})
 		if i < 0 {
 			causes = append(causes, c)
 			continue
 		}
+		causes[i].add(c.alike)
 		causes[i].objects = append(causes[i].objects, c.objects...)
 		causes[i].number += c.number
 	}
@@ -112,11 +149,11 @@ func unknownCauses(findings []doctor.Finding) []*unknownCause {
 
 // unknownLines shows what has no result. One file that can't be read leaves many checks without a
 // result: they are one line.
-func unknownLines(all []doctor.Finding) [][]output.Cell {
+func unknownLines(all []doctor.Finding, names map[string]bool) [][]output.Cell {
 	findings := slices.DeleteFunc(slices.Clone(all), func(f doctor.Finding) bool {
 		return f.Outcome != doctor.OutcomeUnknown
 	})
-	causes := unknownCauses(findings)
+	causes := unknownCauses(findings, names)
 	var lines [][]output.Cell
 	left := len(findings)
 	for i, c := range causes {
@@ -133,7 +170,7 @@ func unknownLines(all []doctor.Finding) [][]output.Cell {
 				check += " of"
 			}
 		}
-		lines = append(lines, shortLine(doctor.OutcomeUnknown, check, c.objects, c.summary))
+		lines = append(lines, shortLine(doctor.OutcomeUnknown, check, c.objects, c.text()))
 	}
 	return append(lines, fixLines(remedies(findings))...)
 }

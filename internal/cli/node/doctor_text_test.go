@@ -181,6 +181,37 @@ func TestShortFormIsShort(t *testing.T) {
 	}
 }
 
+// TestAlikeIsOneLine shows findings of several devices that differ in names only.
+func TestAlikeIsOneLine(t *testing.T) {
+	var mtu, files []doctor.Finding
+	var objects []doctor.Object
+	for i := range 10 {
+		netdev, device := fmt.Sprintf("eth%d", i), fmt.Sprintf("mlx5_%d", i)
+		objects = append(objects, doctor.Object{Name: device}, doctor.Object{Name: device + ":1"},
+			doctor.Object{Name: netdev})
+		if i < 4 {
+			mtu = append(mtu, finding(doctor.OutcomeWarn, device+":1", netdev+" has MTU 1500: too small"))
+		}
+		files = append(files, finding(doctor.OutcomeUnknown, device, "no value in /sys/"+device+"/ports: EIO"))
+	}
+	mtu = append(mtu, finding(doctor.OutcomeWarn, "mlx5_4:1", "eth4 has MTU 576: too small"),
+		finding(doctor.OutcomeWarn, "mlx5_5:1", "eth55 has MTU 1500: too small")) // not a name of the node
+	r := reportOf(t, mtu, files)
+	r.Objects = objects
+	got, err := output.New(output.Options{}).Render(nil, ReportBlocks(r, DetailShort)...)
+	want := `other checks: 1 unknown, 1 warning
+  UNKNOWN  b mlx5_0, mlx5_1, mlx5_2, mlx5_3, mlx5_4, mlx5_5, … mlx5_9 (10): no value in /sys/*/ports: EIO
+  WARN     a mlx5_0:1, mlx5_1:1, mlx5_2:1, mlx5_3:1 (4): eth0, eth1, eth2, eth3 has MTU 1500: too small
+  WARN     a mlx5_4:1: eth4 has MTU 576: too small
+  WARN     a mlx5_5:1: eth55 has MTU 1500: too small
+
+2 checks: 1 unknown, 1 warning; 16 findings
+`
+	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+		t.Errorf("ReportBlocks = %v, -want +got:\n%s", err, diff)
+	}
+}
+
 // TestUnknownIsShort shows files that leave many checks without a result.
 func TestUnknownIsShort(t *testing.T) {
 	var lists [][]doctor.Finding
