@@ -213,7 +213,7 @@ func TestPrometheusForm(t *testing.T) {
 		}
 	}
 	for key := range series {
-		if strings.HasPrefix(key, "suppressed_finding") {
+		if strings.HasPrefix(key, "suppressed_finding{check=muted,object=eth1,") {
 			continue
 		}
 		if strings.Contains(key, "eth1") || strings.Contains(key, "eth2") || strings.Contains(key, "check=trial") {
@@ -301,6 +301,44 @@ func TestHTMLForm(t *testing.T) {
 		if !strings.Contains(strings.ReplaceAll(page, "'none'", "&#39;none&#39;"), wanted) {
 			t.Errorf("the page has no %q", wanted)
 		}
+	}
+}
+
+// TestSARIFLevels checks the level of each outcome (SARIF 2.1.0, 3.27.10).
+func TestSARIFLevels(t *testing.T) {
+	for o, want := range map[doctor.Outcome]string{
+		doctor.OutcomeFail: "error", doctor.OutcomeWarn: "warning", doctor.OutcomeInfo: "note",
+		doctor.OutcomePass: "none",
+	} {
+		checks := []doctor.Check{giving("a", found(o, "x"))}
+		data, err := run(t, node(), doctor.Options{}, checks...).SARIF("v1", checks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log struct{ Runs []struct{ Results []struct{ Level string } } }
+		if err := json.Unmarshal(data, &log); err != nil || log.Runs[0].Results[0].Level != want {
+			t.Errorf("level of %s = %+v, %v, want %s", o, log, err, want)
+		}
+	}
+}
+
+// TestHTMLOrder checks that the worst part of the node and the worst finding of a part come first.
+func TestHTMLOrder(t *testing.T) {
+	of := func(id string, g doctor.Group, o doctor.Outcome) doctor.Check {
+		c := giving(id, found(o, "x"))
+		c.Group = g
+		return c
+	}
+	r := run(t, node(), doctor.Options{},
+		of("harmless", doctor.GroupInventory, doctor.OutcomeInfo), of("slow", doctor.GroupHost, doctor.OutcomeWarn),
+		of("broken", doctor.GroupHost, doctor.OutcomeFail))
+	data, err := r.HTML(doctor.PageInput{Time: formTime})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(id string) int { return strings.Index(string(data), "<code>"+id+"</code>") }
+	if at("broken") < 0 || at("broken") > at("slow") || at("slow") > at("harmless") {
+		t.Errorf("broken at %d, slow at %d, harmless at %d, want this order", at("broken"), at("slow"), at("harmless"))
 	}
 }
 

@@ -137,6 +137,14 @@ func TestSuppressAll(t *testing.T) {
 	if r.Verdict != doctor.OutcomePass || r.Checks[0].Outcome != doctor.OutcomePass {
 		t.Errorf("Run = verdict %s, check %s, want pass", r.Verdict, r.Checks[0].Outcome)
 	}
+	if !r.Checks[0].Suppressed || r.CheckCounts.Suppressed != 1 {
+		t.Errorf("Run = %+v, want the check suppressed", r.Checks[0])
+	}
+	two := run(t, node(), doctor.Options{Suppressions: []doctor.Suppression{{CheckID: "a", Object: "x"}}},
+		giving("a", found(doctor.OutcomeFail, "x"), found(doctor.OutcomeWarn, "y")))
+	if two.Checks[0].Suppressed || two.CheckCounts.Warn != 1 || two.CheckCounts.Suppressed != 0 {
+		t.Errorf("Run = %+v, want a warning, because one of two findings is suppressed", two.Checks[0])
+	}
 	if diff := cmp.Diff(&sup, r.Findings[0].Suppressed); diff != "" {
 		t.Errorf("Run: suppressed (-want +got):\n%s", diff)
 	}
@@ -196,6 +204,11 @@ func TestSuppressNothing(t *testing.T) {
 	r := run(t, in, opts, checks...)
 	if r.Verdict != doctor.OutcomeNotApplicable || r.Counts.Warn != 1 {
 		t.Errorf("verdict %s with %d warnings, want not-applicable with 1", r.Verdict, r.Counts.Warn)
+	}
+	opts.Only = nil
+	root := run(t, in, opts, giving("b", doctor.NeedsPrivilege("", "the kernel's log")))
+	if root.Verdict != doctor.OutcomePrivilege {
+		t.Errorf("verdict %s, want needs-privilege", root.Verdict)
 	}
 	data, err := r.SARIF("v1", checks)
 	if err != nil || !strings.Contains(string(data), "docs/doctor.md#accepted-findings") {

@@ -248,3 +248,20 @@ func TestNoRDMA(t *testing.T) {
 		t.Errorf("verdict %s, of the comparison %s", r.Verdict, r.Comparison.Verdict)
 	}
 }
+
+// TestSharedSuppressions suppresses a finding of an object that none of the nodes has.
+func TestSharedSuppressions(t *testing.T) {
+	list := cluster(t, change{}, change{})
+	opts := nodes.Options{Node: doctor.Options{Suppressions: []doctor.Suppression{{CheckID: "mtu", Object: "mlx5_99"}}}}
+	r, err := nodes.Run(t.Context(), checks.All(), list, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range r.Nodes {
+		for _, f := range n.Report.Findings {
+			if f.CheckID == doctor.SuppressionsID {
+				t.Errorf("%s: %s: %s, though the suppressions are those of all nodes", n.Source, f.Object, f.Summary)
+			}
+		}
+	}
+}
