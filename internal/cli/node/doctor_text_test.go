@@ -368,3 +368,41 @@ not compared, only in this report: b
 		t.Errorf("sinceBlocks = %v, -want +got:\n%s", err, diff)
 	}
 }
+
+func TestAlike(t *testing.T) {
+	names := map[string]bool{"mlx5_0": true, "mlx5_1": true, "mlx5_1:1": true}
+	for _, tt := range []struct {
+		texts []string
+		want  string // "" for texts that differ in more than names
+	}{
+		{[]string{"mlx5_0: down", "mlx5_1: down"}, "mlx5_0, mlx5_1: down"},
+		{[]string{"/sys/mlx5_0/ports", "/sys/mlx5_1/ports"}, "/sys/*/ports"},
+		{[]string{"/sys/mlx5_0/ports", "/sys/mlx5_0/ports"}, "/sys/mlx5_0/ports"},
+		{[]string{"mlx5_0 down", "mlx5_9 down"}, ""},
+		{[]string{"mlx5_1:1 down", "mlx5_0 down"}, "mlx5_1:1, mlx5_0 down"},
+	} {
+		a, b := alikeOf(tt.texts[0], names), alikeOf(tt.texts[1], names)
+		got := ""
+		if a.key == b.key {
+			a.add(b)
+			got = a.text()
+		}
+		if got != tt.want {
+			t.Errorf("%q = %q, want %q", tt.texts, got, tt.want)
+		}
+	}
+}
+
+// TestUnknownLast shows that the last cause is not replaced by a line that is no shorter.
+func TestUnknownLast(t *testing.T) {
+	var findings []doctor.Finding
+	for i := range shortUnknown + 2 {
+		findings = append(findings, finding(doctor.OutcomeUnknown, fmt.Sprintf("eth%d", i), fmt.Sprintf("error %d", i)))
+	}
+	if got := len(unknownLines(findings[:shortUnknown+1], nil)); got != shortUnknown+1 {
+		t.Errorf("%d lines for %d causes", got, shortUnknown+1)
+	}
+	if got := len(unknownLines(findings, nil)); got != shortUnknown+1 {
+		t.Errorf("%d lines for %d causes, want %d", got, shortUnknown+2, shortUnknown+1)
+	}
+}
