@@ -315,7 +315,11 @@ func TestSARIFLevels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var log struct{ Runs []struct{ Results []struct{ Level string } } }
+		var log struct {
+			Runs []struct {
+				Results []struct{ Level string }
+			}
+		}
 		if err := json.Unmarshal(data, &log); err != nil || log.Runs[0].Results[0].Level != want {
 			t.Errorf("level of %s = %+v, %v, want %s", o, log, err, want)
 		}
@@ -372,7 +376,8 @@ func TestHTMLSince(t *testing.T) {
 			t.Errorf("the page has no %q", want)
 		}
 	}
-	if err := r.Compare(r); err != nil {
+	same := r
+	if err := r.Compare(same); err != nil {
 		t.Fatal(err)
 	}
 	data, err = r.HTML(doctor.PageInput{Time: formTime})
