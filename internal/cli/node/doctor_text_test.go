@@ -399,8 +399,10 @@ func TestUnknownLast(t *testing.T) {
 	for i := range shortUnknown + 2 {
 		findings = append(findings, finding(doctor.OutcomeUnknown, fmt.Sprintf("eth%d", i), fmt.Sprintf("error %d", i)))
 	}
-	if got := len(unknownLines(findings[:shortUnknown+1], nil)); got != shortUnknown+1 {
-		t.Errorf("%d lines for %d causes", got, shortUnknown+1)
+	lines := unknownLines(findings[:shortUnknown+1], nil)
+	last := lines[len(lines)-1]
+	if text := last[len(last)-1].Text; !strings.Contains(text, "error 5") {
+		t.Errorf("last line of %d causes: %q", shortUnknown+1, text)
 	}
 	if got := len(unknownLines(findings, nil)); got != shortUnknown+1 {
 		t.Errorf("%d lines for %d causes, want %d", got, shortUnknown+2, shortUnknown+1)
