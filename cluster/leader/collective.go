@@ -185,7 +185,8 @@ func (r *round) collectives() {
 			case out.Failure != nil:
 			case reply == nil:
 				out.Failure = &result.Failure{
-					Step: result.StepData, Code: "lost", Text: r.f.cluster.Nodes[c.nodes[rank]].Name + " did not report",
+					Step: result.StepData, Code: "lost",
+					Text: r.f.cluster.Nodes[c.nodes[rank]].Name + " did not report",
 				}
 			case reply.Failure != nil:
 				f := *reply.Failure
@@ -207,8 +208,8 @@ func (r *round) collectives() {
 	}
 }
 
-// slowest returns the node that waited least, if it waited less than half as long as the median: the
-// others waited for it.
+// slowest returns the node that waited least, if it waited less than half as long as the median:
+// the others waited for it.
 func (c *collective) slowest() []result.Slowest {
 	waits := make([]float64, len(c.replies))
 	for i, reply := range c.replies {

@@ -46,8 +46,8 @@ type FleetConfig struct {
 
 const defaultGrace = 10 * time.Second
 
-// NewFleet asks the workers for their nodes. A worker that doesn't answer and has no name, or has no
-// card, is left out of the cluster; why is in the second result, by index of the links.
+// NewFleet asks the workers for their nodes. A worker that doesn't answer and has no name, or has
+// no card, is left out of the cluster; why is in the second result, by index of the links.
 func NewFleet(ctx context.Context, c FleetConfig) (*Fleet, map[int]error, error) {
 	f := &Fleet{grace: c.Grace, clock: c.Clock, links: c.Links, lost: make([]bool, len(c.Links))}
 	if f.clock == nil {

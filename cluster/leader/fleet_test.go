@@ -142,7 +142,9 @@ func TestFleetMeasures(t *testing.T) {
 			{plan.StagePairs, 4, func(s result.Sample) bool { return s.From.Node != s.To.Node && near(s.Gbps) }},
 			{plan.StagePermutation, 6, func(s result.Sample) bool { return near(s.Gbps) && len(s.Detail.Flows) == 2 }},
 			{plan.StageIncast, 4, func(s result.Sample) bool { return s.Gbps > 0.04 && s.Gbps < 0.055 }},
-			{plan.StageJitter, 2, func(s result.Sample) bool { return s.Detail.Latency.P50 < 50 && s.Detail.Latency.Count > 100 }},
+			{plan.StageJitter, 2, func(s result.Sample) bool {
+				return s.Detail.Latency.P50 < 50 && s.Detail.Latency.Count > 100
+			}},
 		} {
 			out, err := f.Measure(t.Context(), task(p, c.stage))
 			if err != nil || len(out.Samples) != c.samples || len(out.Lost) > 0 {
@@ -242,8 +244,8 @@ func TestFleetDeadCard(t *testing.T) {
 	})
 }
 
-// TestFleetAbsent checks that a node that never answers is part of the cluster if its name is known,
-// with the cards of the others and failures for samples, and left out otherwise.
+// TestFleetAbsent checks that a node that never answers is part of the cluster if its name is
+// known, with the cards of the others and failures for samples, and left out otherwise.
 func TestFleetAbsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 3, 2)
@@ -258,7 +260,8 @@ func TestFleetAbsent(t *testing.T) {
 		}
 		nodes, _ := f.Survey(t.Context())
 		n := f.Cluster().Nodes[1]
-		if n.Name != "b" || len(n.Rails) != 2 || nodes[1].State != result.NodeAbsent || nodes[1].Cause != "connection reset" {
+		if n.Name != "b" || len(n.Rails) != 2 || nodes[1].State != result.NodeAbsent ||
+			nodes[1].Cause != "connection reset" {
 			t.Errorf("absent node: %+v, %+v", n, nodes[1])
 		}
 		p, err := plan.New(f.Cluster(), plan.Options{Step: 50 * time.Millisecond, Flows: 1})

@@ -94,8 +94,8 @@ func (r *round) lay() error {
 	return nil
 }
 
-// flows returns the number of queue pairs of a pair: enough to cover the ways between two leaves, or
-// one where there is one way.
+// flows returns the number of queue pairs of a pair: enough to cover the ways between two leaves,
+// or one where there is one way.
 func (r *round) flows(f plan.Flow) int {
 	a, b := r.t.Plan.Cluster.Nodes[f.From], r.t.Plan.Cluster.Nodes[f.To]
 	if f.From == f.To || a.Leaf != "" && a.Leaf == b.Leaf {

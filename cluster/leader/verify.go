@@ -89,7 +89,8 @@ func (v *verification) begin(ctx context.Context) error {
 		Options: v.Plan.Options, Nodes: nodes,
 	}
 	for _, s := range v.stages {
-		v.run.Stages = append(v.run.Stages, result.Stage{Name: s.Name, Kind: s.Kind, Planned: s.Count, Length: s.Length})
+		stage := result.Stage{Name: s.Name, Kind: s.Kind, Planned: s.Count, Length: s.Length}
+		v.run.Stages = append(v.run.Stages, stage)
 	}
 	if v.Resume == nil {
 		return v.Journal.begin(v.run)
@@ -171,7 +172,8 @@ func (v *verification) tell(t Task) {
 		return
 	}
 	p := Progress{
-		Stage: t.Name, Round: t.Round, Rounds: v.run.Stages[t.Stage].Planned, Retest: t.Attempt > 0, Pairs: len(t.Flows),
+		Stage: t.Name, Round: t.Round, Rounds: v.run.Stages[t.Stage].Planned, Retest: t.Attempt > 0,
+		Pairs: len(t.Flows),
 	}
 	for i := t.Stage; i < len(v.run.Stages); i++ {
 		s := &v.run.Stages[i]
@@ -202,7 +204,8 @@ func (v *verification) retest(ctx context.Context, i int) error {
 			continue
 		}
 		t := Task{
-			Stage: i, Name: s.Name, Kind: s.Kind, Round: record.Planned + n, Attempt: 1 + n, Length: s.Length, Plan: v.Plan,
+			Stage: i, Name: s.Name, Kind: s.Kind, Round: record.Planned + n, Attempt: 1 + n, Length: s.Length,
+			Plan: v.Plan,
 		}
 		for _, p := range pairs {
 			t.Flows = append(t.Flows, plan.Flow{From: p.A, To: p.B, Both: true})

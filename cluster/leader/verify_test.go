@@ -44,7 +44,8 @@ func (s *scripted) Measure(_ context.Context, t leader.Task) (leader.Outcome, er
 	for _, f := range t.Flows {
 		for from, to := range t.Plan.Ends(f) {
 			out.Samples = append(out.Samples, result.Sample{
-				Stage: uint8(t.Stage), Attempt: uint8(t.Attempt), Round: uint16(t.Round), From: from, To: to, Load: t.Load,
+				Stage: uint8(t.Stage), Attempt: uint8(t.Attempt), Round: uint16(t.Round),
+				From: from, To: to, Load: t.Load,
 				Gbps: float32(100*t.Stage + 10*t.Round + int(from.Node)),
 			})
 		}
@@ -140,7 +141,8 @@ func TestResume(t *testing.T) {
 func TestResumeOther(t *testing.T) {
 	p, other := scriptedPlan(t, 5), scriptedPlan(t, 6)
 	var b bytes.Buffer
-	if _, err := leader.Verify(t.Context(), &scripted{p: p}, leader.Config{Plan: p, Journal: leader.NewJournal(&b)}); err != nil {
+	config := leader.Config{Plan: p, Journal: leader.NewJournal(&b)}
+	if _, err := leader.Verify(t.Context(), &scripted{p: p}, config); err != nil {
 		t.Fatal(err)
 	}
 	old, _, err := leader.ReadJournal(&b)
@@ -162,7 +164,8 @@ func TestVerifyLost(t *testing.T) {
 		t.Fatal("a run with a lost node is complete", err)
 	}
 	n := run.Nodes[3]
-	if n.State != result.NodeLost || n.Cause != "connection reset" || run.Stages[n.LostStage].Name != plan.StageLoopback ||
+	if n.State != result.NodeLost || n.Cause != "connection reset" ||
+		run.Stages[n.LostStage].Name != plan.StageLoopback ||
 		n.LostRound != 1 {
 		t.Errorf("lost node: %+v", n)
 	}
@@ -179,7 +182,8 @@ func TestVerifyLost(t *testing.T) {
 func TestReadJournal(t *testing.T) {
 	p := scriptedPlan(t, 3)
 	var b bytes.Buffer
-	if _, err := leader.Verify(t.Context(), &scripted{p: p}, leader.Config{Plan: p, Journal: leader.NewJournal(&b)}); err != nil {
+	config := leader.Config{Plan: p, Journal: leader.NewJournal(&b)}
+	if _, err := leader.Verify(t.Context(), &scripted{p: p}, config); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.SplitAfter(b.String(), "\n")
@@ -189,11 +193,15 @@ func TestReadJournal(t *testing.T) {
 		{"round first", lines[1], "read journal: line 1: not a journal"},
 		{"missing round", lines[0] + lines[2], "read journal: line 2: round 1 of stage reach follows round -1"},
 		{"stage", lines[0] + `{"round":{"stage":9,"round":0}}` + "\n", "read journal: line 2: stage 9 of 7"},
-		{"node", lines[0] + `{"round":{"stage":0,"round":0,"lost":[{"node":3}]}}` + "\n", "read journal: line 2: node 3 of 3"},
+		{
+			"node", lines[0] + `{"round":{"stage":0,"round":0,"lost":[{"node":3}]}}` + "\n",
+			"read journal: line 2: node 3 of 3",
+		},
 		{"neither", lines[0] + "{}\n", "read journal: line 2: neither a round nor the end"},
 		{"cut", lines[0] + `{"round":` + "\n", "read journal: line 2: unexpected EOF"},
 		{
-			"card", lines[0] + `{"round":{"stage":0,"round":0,"samples":[{"s":0,"i":0,"f":{"n":0,"r":5},"t":{"n":1,"r":0}}]}}` + "\n",
+			"card", lines[0] + `{"round":{"stage":0,"round":0,"samples":[{"s":0,"i":0,"f":{"n":0,"r":5},"t":{"n":1,"r":0}}]}}` +
+				"\n",
 			"read journal: line 2: sample 0: node n0 has no card of rail 5",
 		},
 	} {
@@ -207,8 +215,8 @@ func TestReadJournal(t *testing.T) {
 // FuzzReadJournal checks that no journal makes the reader panic, and that what it accepts is a
 // checked run.
 func FuzzReadJournal(f *testing.F) {
-	f.Add([]byte(`{"begin":{"schema":"rdmakit.cluster-run/v1","stages":[{"name":"pairs","kind":"bandwidth","planned":1}]}}` +
-		"\n" + `{"round":{"stage":0,"round":0}}` + "\n"))
+	f.Add([]byte(`{"begin":{"schema":"rdmakit.cluster-run/v1",` +
+		`"stages":[{"name":"pairs","kind":"bandwidth","planned":1}]}}` + "\n" + `{"round":{"stage":0,"round":0}}` + "\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		run, size, err := leader.ReadJournal(bytes.NewReader(b))
 		if err != nil {

@@ -101,9 +101,9 @@ type Flow struct {
 	Neighbour bool
 }
 
-// Ends yields the cards between which a flow runs, sender first: those of each rail of the plan that
-// both nodes have. A flow to a neighbour goes from each card to the node's card of the next rail, of
-// the last rail to the first; a node with one card has none.
+// Ends yields the cards between which a flow runs, sender first: those of each rail of the plan
+// that both nodes have. A flow to a neighbour goes from each card to the node's card of the next
+// rail, of the last rail to the first; a node with one card has none.
 func (p *Plan) Ends(f Flow) iter.Seq2[End, End] {
 	return func(yield func(from, to End) bool) {
 		a, b := p.Cluster.Nodes[f.From].Rails, p.Cluster.Nodes[f.To].Rails

@@ -8,7 +8,7 @@
 //	go http.Serve(listener, server)            // at the leader
 //	err := protocol.Work(ctx, client, handler) // at a worker
 //
-// Both ends limit the size of a message ([MaxMessage]) and the time of a command, and refuse another
-// [Version]. Queue pairs are connected with the numbers that the leader passes on, so a card accepts
-// only the peers of the plan.
+// Both ends limit the size of a message ([MaxMessage]) and the time of a command, and refuse
+// another [Version]. Queue pairs are connected with the numbers that the leader passes on, so a
+// card accepts only the peers of the plan.
 package protocol

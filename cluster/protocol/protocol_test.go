@@ -102,7 +102,8 @@ func TestRefused(t *testing.T) {
 			http.StatusServiceUnavailable, "session names",
 		},
 		{
-			"too large", token, "/v1/next", `{"version":1,"session":"` + strings.Repeat("x", protocol.MaxMessage) + `"}`,
+			"too large", token, "/v1/next", `{"version":1,"session":"` + strings.Repeat("x",
+				protocol.MaxMessage) + `"}`,
 			http.StatusRequestEntityTooLarge, "more than",
 		},
 	} {
@@ -118,8 +119,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLease checks that a worker that vanishes between two commands is noticed, and one that vanishes
-// while it works, by the limit of the command.
+// TestLease checks that a worker that vanishes between two commands is noticed, and one that
+// vanishes while it works, by the limit of the command.
 func TestLease(t *testing.T) {
 	s, c := start(t, protocol.ServerConfig{Lease: 50 * time.Millisecond})
 	ctx, vanish := context.WithCancel(t.Context())
@@ -136,7 +137,8 @@ func TestLease(t *testing.T) {
 	}
 	limited, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("no answer to run"))
 	defer cancel()
-	if _, err := session.Do(limited, protocol.Command{Kind: protocol.KindRun}); err == nil || err.Error() != "no answer to run" {
+	_, err = session.Do(limited, protocol.Command{Kind: protocol.KindRun})
+	if err == nil || err.Error() != "no answer to run" {
 		t.Errorf("a worker that vanished while it worked: %v", err)
 	}
 	if err := <-ended; !errors.Is(err, context.Canceled) {

@@ -65,7 +65,8 @@ func NewServer(cfg ServerConfig) *Server {
 		cfg.Lease = defaultLease
 	}
 	return &Server{
-		cfg: cfg, sessions: map[string]*Session{}, joined: make(chan *Session, maxSessions), closed: make(chan struct{}),
+		cfg: cfg, sessions: map[string]*Session{}, joined: make(chan *Session, maxSessions),
+		closed: make(chan struct{}),
 	}
 }
 
@@ -105,13 +106,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (int, response) {
 	var q request
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxMessage)).Decode(&q); err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return http.StatusRequestEntityTooLarge, response{Error: fmt.Sprintf("message of more than %d bytes", MaxMessage)}
+			text := fmt.Sprintf("message of more than %d bytes", MaxMessage)
+			return http.StatusRequestEntityTooLarge, response{Error: text}
 		}
 		return http.StatusBadRequest, response{Error: err.Error()}
 	}
 	if q.Version != Version {
-		return http.StatusConflict, response{Error: fmt.Sprintf(
-			"the leader speaks version %d and the worker version %d: use the same rdmactl on all nodes", Version, q.Version)}
+		const text = "the leader speaks version %d and the worker version %d: use the same rdmactl on all nodes"
+		return http.StatusConflict, response{Error: fmt.Sprintf(text, Version, q.Version)}
 	}
 	session, err := s.session(q.Session)
 	if err != nil {

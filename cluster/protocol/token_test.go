@@ -34,7 +34,8 @@ func TestInvitation(t *testing.T) {
 		transport := &http.Transport{TLSClientConfig: i.TLS(), ForceAttemptHTTP2: true}
 		defer transport.CloseIdleConnections()
 		c := protocol.Client{
-			URL: "https://" + i.Addr, Token: i.Secret, HTTP: &http.Client{Transport: transport}, Patience: time.Millisecond,
+			URL: "https://" + i.Addr, Token: i.Secret, HTTP: &http.Client{Transport: transport},
+			Patience: time.Millisecond,
 		}
 		return c.Work(t.Context(), nil)
 	}

@@ -87,20 +87,20 @@ type Card struct {
 
 // Names of facts. Values are compared as text.
 const (
-	FactKernel   = "kernel"   // release
-	FactDriver   = "driver"   // name and version
-	FactFirmware = "firmware" // version
-	FactBoard    = "board"    // board ID, which tells models apart
-	FactState    = "state"    // of the port: ACTIVE, DOWN
-	FactRate     = "rate"     // of the port, in Gb/s: 400
-	FactMTU      = "mtu"      // active MTU of the port, in bytes: 4096
-	FactGIDType  = "gid-type" // of the GID that is used: RoCE v2, RoCE v1, IB
-	FactGID      = "gid"      // not compared; "" if the port has no usable one
-	FactSubnet   = "subnet"   // prefix of the card's address, or of the GID on InfiniBand
-	FactPKey     = "pkey"     // P_Key of the index that is used: 0xffff
-	FactPCIe     = "pcie"     // 32.0 GT/s x16
-	FactClass    = "traffic-class"
-	FactPFC      = "pfc" // priorities with flow control: 3
+	FactKernel   = "kernel"        // release
+	FactDriver   = "driver"        // name and version
+	FactFirmware = "firmware"      // version
+	FactBoard    = "board"         // board ID, which tells models apart
+	FactState    = "state"         // of the port: ACTIVE, DOWN
+	FactRate     = "rate"          // of the port, in Gb/s: 400
+	FactMTU      = "mtu"           // active MTU of the port, in bytes: 4096
+	FactGIDType  = "gid-type"      // of the GID that is used: RoCE v2, RoCE v1, IB
+	FactGID      = "gid"           // not compared; "" if the port has no usable one
+	FactSubnet   = "subnet"        // prefix of the card's address, or of the GID on InfiniBand
+	FactPKey     = "pkey"          // P_Key of the index that is used: 0xffff
+	FactPCIe     = "pcie"          // 32.0 GT/s x16
+	FactClass    = "traffic-class" // of the packets that jobs send: 106
+	FactPFC      = "pfc"           // priorities with flow control: 3
 )
 
 // Finding is a finding of doctor about a node.
@@ -188,20 +188,20 @@ const (
 
 // Names of counters, equal for all drivers.
 const (
-	CounterRetransmits = "retransmits"     // packets sent again by the requester
-	CounterTimeouts    = "timeouts"        // expired acknowledgement timers
-	CounterOutOfSeq    = "out-of-sequence" // packets with a PSN gap, at the responder
-	CounterICRC        = "icrc-errors"     // packets with a wrong ICRC, at the receiver
-	CounterCNPSent     = "cnp-sent"        // congestion notifications sent by a receiver
-	CounterCNPReceived = "cnp-received"    // congestion notifications received by a sender
-	CounterECN         = "ecn-marked"      // packets received with CE
-	CounterPauseSent   = "pause-sent"      // pause frames sent, all priorities
-	CounterPauseRcvd   = "pause-received"  // pause frames received, all priorities
-	CounterDiscards    = "discards"        // packets dropped by the port, no buffer
-	CounterSymbol      = "symbol-errors"   // of the link
-	CounterFEC         = "fec-uncorrected" // code words beyond repair
-	CounterDowned      = "link-downed"     // times that the link went down
-	CounterRNR         = "receiver-not-ready"
+	CounterRetransmits = "retransmits"        // packets sent again by the requester
+	CounterTimeouts    = "timeouts"           // expired acknowledgement timers
+	CounterOutOfSeq    = "out-of-sequence"    // packets with a PSN gap, at the responder
+	CounterICRC        = "icrc-errors"        // packets with a wrong ICRC, at the receiver
+	CounterCNPSent     = "cnp-sent"           // congestion notifications sent by a receiver
+	CounterCNPReceived = "cnp-received"       // congestion notifications received by a sender
+	CounterECN         = "ecn-marked"         // packets received with CE
+	CounterPauseSent   = "pause-sent"         // pause frames sent, all priorities
+	CounterPauseRcvd   = "pause-received"     // pause frames received, all priorities
+	CounterDiscards    = "discards"           // packets dropped by the port, no buffer
+	CounterSymbol      = "symbol-errors"      // of the link
+	CounterFEC         = "fec-uncorrected"    // code words beyond repair
+	CounterDowned      = "link-downed"        // times that the link went down
+	CounterRNR         = "receiver-not-ready" // messages without a receive request
 )
 
 // Collective is an operation of all nodes of a rail.

@@ -21,10 +21,11 @@ type tally struct {
 	outstanding int
 }
 
-// took returns the time that the counts belong to: from the end of the warm-up to the last completion
-// before the end. Completions come in groups, since one acknowledgement is for several requests; a
-// time that ended within a group would be off by a part of it. After a silence that is longer than
-// several groups it is the time to the end: then the silence is part of what was measured.
+// took returns the time that the counts belong to: from the end of the warm-up to the last
+// completion before the end. Completions come in groups, since one acknowledgement is for several
+// requests; a time that ended within a group would be off by a part of it. After a silence that is
+// longer than several groups it is the time to the end: then the silence is part of what was
+// measured.
 func (t *tally) took(end time.Time) time.Duration {
 	const groups = 4
 	if t.polls == 0 {

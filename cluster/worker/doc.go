@@ -6,6 +6,6 @@
 //	reply := w.Do(ctx, command) // of package protocol
 //
 // Devices stay open from the survey to the end, queue pairs live for one round. Each end of a
-// connection has its own protection domain, memory and completion queues, and one goroutine while it
-// measures. A measurement that fails is a failure in the reply; it doesn't end the others.
+// connection has its own protection domain, memory and completion queues, and one goroutine while
+// it measures. A measurement that fails is a failure in the reply; it doesn't end the others.
 package worker

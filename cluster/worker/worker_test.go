@@ -39,8 +39,8 @@ func (s simulated) Open(_ context.Context, name string) (provider.Device, error)
 	return roce.New(roce.Config{Name: name, Conn: conn, Addr: addr, MTU: ib.MTU1024})
 }
 
-// start returns a worker with cards of rails 0 and 1 on one network, and one of rail 2 that can't be
-// opened.
+// start returns a worker with cards of rails 0 and 1 on one network, and one of rail 2 that can't
+// be opened.
 func start(t *testing.T) *worker.Worker {
 	n := packetnet.New(packetnet.Faults{Delay: 10 * time.Microsecond})
 	node := worker.Node{Name: "node"}
@@ -90,7 +90,10 @@ func TestWrongCommands(t *testing.T) {
 			want    string
 		}{
 			{protocol.Command{Kind: "dance"}, `unknown command "dance"`},
-			{protocol.Command{Kind: protocol.KindConnect, Peers: []protocol.Peer{{ID: 7}}}, "no edge with the number 7"},
+			{
+				protocol.Command{Kind: protocol.KindConnect, Peers: []protocol.Peer{{ID: 7}}},
+				"no edge with the number 7",
+			},
 			{
 				protocol.Command{Kind: protocol.KindPrepare, Edges: []protocol.Edge{
 					{ID: 1, Flows: 1, Role: protocol.RoleTarget}, {ID: 1, Flows: 1, Role: protocol.RoleTarget},
@@ -114,7 +117,8 @@ func TestWrongCommands(t *testing.T) {
 			{protocol.Edge{Flows: 1, Role: protocol.RoleCollective, Bytes: -1}, "messages of -1 bytes"},
 		} {
 			got := prepare(t, w, c.edge)[0]
-			if got.Failure == nil || got.Failure.Step != result.StepPrepare || !strings.HasPrefix(got.Failure.Text, c.want) {
+			if got.Failure == nil || got.Failure.Step != result.StepPrepare ||
+				!strings.HasPrefix(got.Failure.Text, c.want) {
 				t.Errorf("prepare %+v: %+v, want %q", c.edge, got.Failure, c.want)
 			}
 		}
@@ -173,7 +177,8 @@ func TestForeign(t *testing.T) {
 			protocol.Edge{ID: 2, Rail: 1, Flows: 1, Role: protocol.RoleTarget},
 			protocol.Edge{ID: 3, Rail: 0, Flows: 1, Role: protocol.RoleSend})
 		r := w.Do(t.Context(), protocol.Command{Kind: protocol.KindConnect, Peers: []protocol.Peer{
-			{ID: 1, Endpoints: edges[1].Endpoints}, {ID: 2, Endpoints: edges[0].Endpoints}, {ID: 3, Endpoints: edges[1].Endpoints},
+			{ID: 1, Endpoints: edges[1].Endpoints}, {ID: 2, Endpoints: edges[0].Endpoints},
+			{ID: 3, Endpoints: edges[1].Endpoints},
 		}})
 		if len(r.Edges) != 3 {
 			t.Fatalf("%+v", r)
@@ -201,12 +206,15 @@ func TestLatencySteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
 		join(t, w, 1, protocol.RoleAsk, protocol.RoleAnswer)
-		run := protocol.Command{Kind: protocol.KindRun, Length: time.Second, Limit: 3 * time.Second, Measure: []int{1, 2}}
+		run := protocol.Command{
+			Kind: protocol.KindRun, Length: time.Second, Limit: 3 * time.Second, Measure: []int{1, 2},
+		}
 		for _, e := range w.Do(t.Context(), run).Edges {
 			switch {
 			case e.Failure != nil:
 				t.Errorf("%+v", e.Failure)
-			case e.ID == 1 && (len(e.Steps) != 50 || e.Latency.Count != 50 || e.Latency.P50 != 10): // the delay of the network
+			// The delay of the network is 10 µs.
+			case e.ID == 1 && (len(e.Steps) != 50 || e.Latency.Count != 50 || e.Latency.P50 != 10):
 				t.Errorf("%d steps, %+v", len(e.Steps), e.Latency)
 			}
 		}

@@ -1,6 +1,6 @@
 // Package virtualtime runs a program on a clock that moves only when nothing is left to do at the
-// time that it shows: an emulation then takes as long as its computing, and what it measures doesn't
-// depend on the machine or its load.
+// time that it shows: an emulation then takes as long as its computing, and what it measures
+// doesn't depend on the machine or its load.
 //
 //	m := new(clock.Manual)
 //	stop := virtualtime.Drive(m)
@@ -10,9 +10,9 @@
 // # How it knows that nothing is left to do
 //
 // While the clock is driven, the program runs on one processor (GOMAXPROCS 1). The driver is a
-// goroutine that yields to all others; when it runs again and the scheduler has no goroutine that is
-// ready, running or in a system call (runtime/metrics), then all of them wait: for each other, or
-// for the clock. The driver then moves the clock to the next call of [clock.Manual.AfterFunc].
+// goroutine that yields to all others; when it runs again and the scheduler has no goroutine that
+// is ready, running or in a system call (runtime/metrics), then all of them wait: for each other,
+// or for the clock. The driver then moves the clock to the next call of [clock.Manual.AfterFunc].
 //
 // Goroutines must not wait for anything else than each other and the clock, such as sockets or the
 // system's timers: the clock would pass by them. Spinning stops the clock.

@@ -12,8 +12,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/sim/virtualtime"
 )
 
-// TestDrive runs goroutines that pass messages in simulated time: an hour of it, in the order of the
-// clock, however long the goroutines compute.
+// TestDrive runs goroutines that pass messages in simulated time: an hour of it, in the order of
+// the clock, however long the goroutines compute.
 func TestDrive(t *testing.T) {
 	m := new(clock.Manual)
 	before := runtime.GOMAXPROCS(0)
