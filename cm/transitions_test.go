@@ -397,7 +397,7 @@ func TestStaleForEver(t *testing.T) {
 			}
 		default:
 			t.Error("Dial goes on")
-			p.a.Close()
+			_ = p.a.Close()
 			<-dialing
 		}
 		p.want("stale", mad.AttributeREQ, attempts)
