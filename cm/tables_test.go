@@ -11,8 +11,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// TestAbandonedAnswer: a duplicate of a request that this end has accepted and then refused gets the
-// reason of the refusal again.
+// TestAbandonedAnswer: a duplicate of a request that this end has accepted and then refused gets
+// the reason of the refusal again.
 func TestAbandonedAnswer(t *testing.T) {
 	play(t, func(p *played) {
 		l := p.listens(provider.ListenOptions{})
