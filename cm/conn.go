@@ -63,6 +63,16 @@ type target struct {
 // Times and counts of repetitions. The largest interval is the response timeout that the kernel
 // announces (CMA_CM_RESPONSE_TIMEOUT), and the sum of all a bit less than its patience
 // (CMA_MAX_CM_RETRIES).
+//
+// The kernel waits for the response timeout before each repetition, so that one lost message costs
+// 4.3 s. Here the first one comes after 100 ms, longer than a round trip on most paths and shorter
+// than people notice, and the intervals double. A peer whose program takes longer gets a single
+// duplicate: it answers with an MRA, for which this end waits up to 69 s. The kernel does so, too:
+// its CMA prepares the MRA when it passes the REQ to the program, and cm_dup_req_handler sends it
+// for the first duplicate. Once the program has answered, the kernel ignores duplicates, and
+// repeats a lost REP by itself. If it has rejected the request, it has forgotten it
+// (cm_reset_to_idle), so that on paths of more than 100 ms a duplicate may become a second request
+// to the program; an answer to that one is rejected here as unknown.
 const (
 	responseTimeout = 20 // code of ib.AckTimeout: 4.3 s
 	maxRetries      = 15

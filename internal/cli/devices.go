@@ -16,6 +16,7 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 	"github.com/rdmakit/rdmakit/verbs/provider/ibverbs"
+	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
@@ -29,9 +30,12 @@ const staticHint = "use rdmactl, the build that loads libibverbs (Linux with gli
 // OpenVerbs opens a device for data transfer: a device of the kernel (mlx5_0, rxe0) through
 // libibverbs, or an engine in user space (roce@eth0). For "" it opens the first device of the
 // kernel, in the order of libibverbs, that can be opened and has an active port, as perftest takes
-// the first one, and otherwise the first engine; why names the device and those that were skipped.
-func OpenVerbs(ctx context.Context, name string) (device *verbs.Device, why string, err error) {
-	return newOpener().open(ctx, name)
+// the first one, and otherwise the engine that reaches the peer, or the first one; why names the
+// device and those that were skipped.
+func OpenVerbs(ctx context.Context, name string, peer Toward) (device *verbs.Device, why string, err error) {
+	o := newOpener()
+	o.toward = peer
+	return o.open(ctx, name)
 }
 
 // open opens a device by its name, or the first one.
@@ -53,7 +57,7 @@ func (o *opener) open(ctx context.Context, name string) (device *verbs.Device, w
 }
 
 func newOpener() *opener {
-	o := &opener{loads: dl.Available}
+	o := &opener{loads: dl.Available, route: routeTo, linkLocal: roce.LinkLocalDevices}
 	for _, p := range builtin.All() {
 		if p.Name() == (ibverbs.Provider{}).Name() {
 			o.kernel = append(o.kernel, p)
@@ -82,6 +86,9 @@ type opener struct {
 	node            *inventory.Snapshot
 	kernel, engines []provider.Provider
 	connector       bool // for rdma_cm: iWARP devices, too, and only devices that connect by themselves
+	toward          Toward
+	route           func(ctx context.Context, host string) (route, error)
+	linkLocal       func() []string // engines at nothing but a link-local IPv6 address
 }
 
 // named opens a device of the kernel.
@@ -159,14 +166,17 @@ func (o *opener) first(ctx context.Context) (device *verbs.Device, why string, e
 	device, err = o.firstKernel(ctx, &skipped)
 	first := "the first RDMA device that can be opened and has an active port"
 	if device == nil && err == nil {
-		device, err = o.firstEngine(ctx, &skipped)
-		first = "the first one that can be opened"
+		device, first, err = o.firstEngine(ctx, &skipped)
 	}
 	if err == nil && device == nil {
 		err = skipped.err()
 	}
 	if err != nil {
-		err = Exitf(ExitNotFound, "no device was given, and none can be opened: %w", err)
+		text := "no device was given, and none can be opened: %w"
+		if _, several := errors.AsType[severalError](err); several {
+			text = "no device was given, and %w"
+		}
+		err = Exitf(ExitNotFound, text, err)
 		return nil, "", WithHints(err, engineHint)
 	}
 	return device, "no device was given: using " + device.Name() + ", " + first + skipped.String(), nil
@@ -224,23 +234,27 @@ func hasActivePort(ctx context.Context, device *verbs.Device) bool {
 	return false
 }
 
-// firstEngine opens the first engine; nil if none can be opened.
-func (o *opener) firstEngine(ctx context.Context, skipped *skips) (*verbs.Device, error) {
-	list, err := verbs.Devices(ctx, o.engines...)
+// firstEngine opens the first engine, and reports why it is that one; nil if none can be opened.
+func (o *opener) firstEngine(ctx context.Context, skipped *skips) (device *verbs.Device, why string, err error) {
+	names, best, err := o.engineNames(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list network devices: %w", err)
+		return nil, "", err
 	}
-	for _, info := range list {
-		device, err := verbs.Open(ctx, info.Name, o.engines...)
-		if err == nil {
-			return device, nil
+	for i, name := range names {
+		device, err := verbs.Open(ctx, name, o.engines...)
+		switch {
+		case err != nil:
+			skipped.errs = append(skipped.errs, err)
+		case i > 0:
+			return device, "the first one that can be opened", nil
+		default:
+			return device, best, nil
 		}
-		skipped.errs = append(skipped.errs, err)
 	}
-	if len(list) == 0 {
+	if len(names) == 0 {
 		skipped.errs = append(skipped.errs, errors.New("no network device that is up has an IP address"))
 	}
-	return nil, nil
+	return nil, "", nil
 }
 
 // skips collects devices that can't be used, by the reason.

@@ -160,6 +160,7 @@ func TestOpenFirst(t *testing.T) {
 		o := opener{
 			loads: !tt.static, node: scanTree(t, tt.tree),
 			kernel: []provider.Provider{tt.kernel}, engines: []provider.Provider{tt.engines},
+			linkLocal: func() []string { return nil },
 		}
 		device, why, err := o.first(t.Context())
 		said := ""

@@ -30,7 +30,11 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 			return err
 		}
 	}
-	device, why, err := cli.OpenVerbs(ctx, app.Config.Device)
+	peer := cli.Toward{ByAddress: cfg.RDMACM != bench.RDMACMOff}
+	if len(args) > 0 {
+		peer.Host = args[0]
+	}
+	device, why, err := cli.OpenVerbs(ctx, app.Config.Device, peer)
 	if err != nil {
 		return unusable(err)
 	}

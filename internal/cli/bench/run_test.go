@@ -42,7 +42,7 @@ func TestTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	_, _, err = cli.OpenVerbs(t.Context(), name)
+	_, _, err = cli.OpenVerbs(t.Context(), name, cli.Toward{})
 	if err = unusable(err); cli.ExitCode(err) != cli.ExitNotFound || !strings.Contains(err.Error(), "is taken by") {
 		t.Errorf("OpenVerbs of a device in use = %v, exit code %d, want 3", err, cli.ExitCode(err))
 	}

@@ -277,7 +277,7 @@ func (c *connectFlags) run(ctx context.Context, n *node, args []string) (connect
 		}
 		return c.local(ctx, n, args)
 	}
-	port, err := n.onePort(ctx, n.device)
+	port, err := n.onePort(ctx, n.device, args[0])
 	if err != nil {
 		return connect.Report{}, err
 	}
@@ -299,13 +299,13 @@ func (c *connectFlags) notDevice(n *node, name string) error {
 
 // local tries two devices of this machine, or one with itself.
 func (c *connectFlags) local(ctx context.Context, n *node, args []string) (connect.Report, error) {
-	first, err := n.onePort(ctx, args[0])
+	first, err := n.onePort(ctx, args[0], "")
 	if err != nil {
 		return connect.Report{}, err
 	}
 	second := first
 	if len(args) > 1 {
-		if second, err = n.onePort(ctx, args[1]); err != nil {
+		if second, err = n.onePort(ctx, args[1], ""); err != nil {
 			return connect.Report{}, err
 		}
 		open := second.Open
@@ -367,7 +367,7 @@ func (c *connectFlags) serve(ctx context.Context, n *node, args []string) (conne
 			name = args[0]
 		}
 		var port connect.Port
-		port, err = n.onePort(ctx, name)
+		port, err = n.onePort(ctx, name, "")
 		ports = []connect.Port{port}
 	}
 	if err != nil {

@@ -159,10 +159,11 @@ func (n *node) devicesHere() string {
 	return "it has " + cli.SomeNames(names, false) + ", or roce@NETDEV"
 }
 
-// onePort returns the port with a name; "" is the first device that can be opened.
-func (n *node) onePort(ctx context.Context, name string) (connect.Port, error) {
+// onePort returns the port with a name; "" is the first device that can be opened, of those that
+// reach the peer, "" if there is none.
+func (n *node) onePort(ctx context.Context, name, peer string) (connect.Port, error) {
 	if name == "" {
-		d, why, err := cli.OpenVerbs(ctx, "")
+		d, why, err := cli.OpenVerbs(ctx, "", cli.Toward{Host: peer})
 		if err != nil {
 			return connect.Port{}, err
 		}
@@ -181,7 +182,7 @@ func (n *node) port(device string, number int) connect.Port {
 	p := connect.Port{
 		Name: portName(device, number), Number: number, GIDIndex: n.gid, Software: isEngine(device),
 		Open: func(ctx context.Context) (*verbs.Device, error) {
-			d, _, err := cli.OpenVerbs(ctx, device)
+			d, _, err := cli.OpenVerbs(ctx, device, cli.Toward{})
 			return d, err
 		},
 	}

@@ -257,7 +257,12 @@ func (p *pingFlags) finish(ctx context.Context, app *cli.App, r *rping.Result, e
 		return err
 	}
 	if ctx.Err() != nil && r.Connections == 0 {
-		return fmt.Errorf("connect to %s: %w", r.Remote, context.Cause(ctx))
+		err := fmt.Errorf("connect to %s: %w", r.Remote, context.Cause(ctx))
+		if _, signal := errors.AsType[*cli.SignalError](err); signal {
+			return err
+		}
+		return cli.WithHints(err, "nothing has answered the connection request so far: does rdmactl ping --listen or "+
+			"rping -s run there, at this address?")
 	}
 	out := app.Out.Print
 	if p.watch && app.Out.Structured() {

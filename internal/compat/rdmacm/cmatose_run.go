@@ -2,7 +2,7 @@ package rdmacm
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"net/netip"
 	"syscall"
@@ -334,10 +334,7 @@ func (t *toss) connect(ctx context.Context) int {
 	} else {
 		t.perror("cmatose: failure connecting", errnoOf(err, syscall.EINVAL))
 	}
-	t.explain(err, rping.StageConnect, t.device.Name(), t.addr)
-	var rejected *verbs.RejectedError
-	if errors.As(err, &rejected) && rejected.NobodyListens {
-		t.errorf("hint: the server is ucmatose without -s, with the same -p and -P: the port space is %v\n", t.space)
-	}
+	t.explainConnect(err, t.device.Name(), t.addr,
+		fmt.Sprintf("ucmatose without -s, with the same -p and -P: the port space is %v", t.space))
 	return ret
 }

@@ -2,7 +2,6 @@ package rdmacm
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"sync"
 	"syscall"
@@ -216,10 +215,7 @@ func (t *timing) notConnected(ctx context.Context, err error) {
 		t.perror("failure rconnecting", errnoOf(err, syscall.EINVAL))
 	}
 	t.hint.Do(func() {
-		t.explain(err, rping.StageConnect, t.device.Name(), t.addr)
-		if errors.Is(err, verbs.ErrNobodyListens) {
-			t.errorf("hint: the server is cmtime without -s, with the same -p\n")
-		}
+		t.explainConnect(err, t.device.Name(), t.addr, "cmtime without -s, with the same -p")
 	})
 }
 

@@ -130,7 +130,21 @@ func (r *run) perror(what string, errno syscall.Errno) {
 
 // explain prints the stage and the cause of an error, and what to do.
 func (r *run) explain(err error, stage rping.Stage, device string, addr netip.AddrPort) {
-	f := rping.Explain(err, stage, device, addr)
+	r.printFailure(err, rping.Explain(err, stage, device, addr))
+}
+
+// explainConnect prints the cause of an error of connecting, and what to do. server is how the
+// server of this program is started, where that of rping isn't what is missing.
+func (r *run) explainConnect(err error, device string, addr netip.AddrPort, server string) {
+	f := rping.Explain(err, rping.StageConnect, device, addr)
+	if f.Code == rping.CodeNobodyListens || f.Code == rping.CodeNoAnswer {
+		f.Remedies[0] = "start the server there first: " + server
+	}
+	r.printFailure(err, f)
+}
+
+// printFailure prints a failure, what to do, and the hints of its error.
+func (r *run) printFailure(err error, f *rping.Failure) {
 	r.errorf("hint: %v\n", f)
 	hints := f.Remedies
 	if r.Hints != nil {

@@ -73,7 +73,7 @@ func TestNames(t *testing.T) {
 		}
 		return n
 	}
-	got := names([]netdev{
+	list := []netdev{
 		device("lo", net.FlagUp|net.FlagLoopback, "127.0.0.1/8"),
 		device("down", 0, "192.0.2.1/24"),
 		device("eth1", net.FlagUp, "fe80::2/64", "192.0.2.2/24"),
@@ -81,9 +81,14 @@ func TestNames(t *testing.T) {
 		device("local", net.FlagUp, "fe80::1/64"),
 		device("cable", net.FlagUp, "169.254.3.4/16"),
 		device("eth0", net.FlagUp, "2001:db8::2/64"),
-	})
-	if want := []string{"roce@eth1", "roce@eth0", "roce@cable", "roce@lo"}; !slices.Equal(got, want) {
+		device("unplugged", 0, "fe80::3/64"),
+	}
+	got, want := names(list), []string{"roce@eth1", "roce@eth0", "roce@cable", "roce@lo"}
+	if !slices.Equal(got, want) {
 		t.Errorf("names = %v, want %v", got, want)
+	}
+	if got := linkLocalNames(list); !slices.Equal(got, []string{"roce@local"}) {
+		t.Errorf("linkLocalNames = %v, want roce@local", got)
 	}
 }
 

@@ -107,6 +107,33 @@ func (Provider) Devices(context.Context) ([]provider.DeviceInfo, error) {
 	return out, nil
 }
 
+// LinkLocalDevices returns the names of the engines that [Provider.Devices] leaves out: on network
+// devices that are up, with nothing but a link-local IPv6 address. It returns nil if the network
+// devices can't be listed.
+func LinkLocalDevices() []string {
+	list, _ := netdevs() // nil with an error
+	return linkLocalNames(list)
+}
+
+func linkLocalNames(list []netdev) (out []string) {
+	for i := range list {
+		if best := list[i].best(); list[i].Flags&net.FlagUp != 0 && best.Is6() && best.IsLinkLocalUnicast() {
+			out = append(out, Prefix+list[i].Name)
+		}
+	}
+	return out
+}
+
+// Netdev returns the name of the network device with an address of this machine. If there is none,
+// the error matches [fs.ErrNotExist].
+func Netdev(addr netip.Addr) (string, error) {
+	_, netdev, err := find(Prefix + addr.String())
+	if err != nil {
+		return "", err
+	}
+	return netdev.Name, nil
+}
+
 func names(list []netdev) []string {
 	var out, local, loopback []string
 	for i := range list {
