@@ -200,8 +200,8 @@ func TestReadJournal(t *testing.T) {
 		{"neither", lines[0] + "{}\n", "read journal: line 2: neither a round nor the end"},
 		{"cut", lines[0] + `{"round":` + "\n", "read journal: line 2: unexpected EOF"},
 		{
-			"card", lines[0] + `{"round":{"stage":0,"round":0,"samples":[{"s":0,"i":0,"f":{"n":0,"r":5},"t":{"n":1,"r":0}}]}}` +
-				"\n",
+			"card", lines[0] + `{"round":{"stage":0,"round":0,` +
+				`"samples":[{"s":0,"i":0,"f":{"n":0,"r":5},"t":{"n":1,"r":0}}]}}` + "\n",
 			"read journal: line 2: sample 0: node n0 has no card of rail 5",
 		},
 	} {
