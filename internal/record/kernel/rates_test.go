@@ -235,3 +235,26 @@ func TestRatesOfUpperPortsAndMembers(t *testing.T) {
 		t.Errorf("netdevs (-want +got):\n%s", diff)
 	}
 }
+
+// TestRatesIgnoreClockSteps has two readings between which the wall clock went another way than the
+// monotonic one: two reads of the clocks differ by some nanoseconds, as they do by more when the
+// clock is set. The time between the readings is that of the monotonic clock.
+func TestRatesIgnoreClockSteps(t *testing.T) {
+	first := time.Now()
+	second := first
+	for tries := 0; second.Sub(first) == second.UTC().Sub(first.UTC()); tries++ {
+		if second = time.Now(); tries == 1_000_000 {
+			t.Skip("the wall clock and the monotonic clock of this machine are one")
+		}
+	}
+	n := newNode(t)
+	src := RatesSource{Root: n.tree.FS(), Interval: time.Millisecond}
+	objects := []*counted{src.netdev("ens0np0")}
+	src.Now = func() time.Time { return first }
+	src.readAll(t.Context(), &n.snap, objects, false)
+	src.Now = func() time.Time { return second }
+	src.readAll(t.Context(), &n.snap, objects, true)
+	if o := objects[0]; o.Elapsed != second.Sub(first) || !o.To.Equal(second) || o.To.Location() != time.UTC {
+		t.Errorf("from %v to %v: elapsed %v, want %v", o.From, o.To, o.Elapsed, second.Sub(first))
+	}
+}
