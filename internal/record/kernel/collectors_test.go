@@ -57,6 +57,20 @@ func TestSettings(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings() without pause and FEC, -want +got:\n%s", diff)
 	}
+	want.Errors, want.Denied = nil, []string{"pause: operation not permitted", "FEC: operation not permitted"}
+	got = settings(t.Context(), driver{
+		pause: &ethtool.Error{Op: "pause", Netdev: "eth0", Err: syscall.EPERM}, fec: syscall.EPERM,
+	}, "eth0")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings() without privilege, -want +got:\n%s", diff)
+	}
+	if err := got.State(facts.EthtoolPause); !errors.Is(err, facts.ErrDenied) ||
+		err.Error() != "ethtool pause of eth0: operation not permitted" {
+		t.Errorf("State(pause) = %v, want denied", err)
+	}
+	if err := got.State(facts.EthtoolRings); err != nil {
+		t.Errorf("State(rings) = %v, want nil", err)
+	}
 }
 
 func TestModules(t *testing.T) {

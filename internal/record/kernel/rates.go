@@ -213,12 +213,11 @@ func (src RatesSource) readAll(ctx context.Context, s *inventory.Snapshot, objec
 		at := src.Now()
 		list, err := o.read(ctx)
 		if o.netdev != "" {
-			if statsErr != nil {
-				err = errors.Join(err, statsErr)
-			}
-			if own := stats[o.netdev]; len(own) > 0 {
+			own := stats[o.netdev]
+			err = errors.Join(err, statsErr, own.err)
+			if len(own.counters) > 0 {
 				at = statsAt
-				list = append(list, own...)
+				list = append(list, own.counters...)
 			}
 		}
 		switch {
@@ -230,17 +229,45 @@ func (src RatesSource) readAll(ctx context.Context, s *inventory.Snapshot, objec
 				o.Lost = "/" + o.dir + " does not exist any more"
 			}
 		}
-		if err != nil && !slices.Contains(o.Errors, err.Error()) {
-			o.Errors = append(o.Errors, err.Error())
+		for _, err := range separate(err) {
+			to := &o.Errors
+			if errors.Is(err, fs.ErrPermission) {
+				to = &o.Denied
+			}
+			if !slices.Contains(*to, err.Error()) {
+				*to = append(*to, err.Error())
+			}
 		}
 	}
+}
+
+// separate returns the errors that were joined into one.
+func separate(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joint, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, e := range joint.Unwrap() {
+		out = append(out, separate(e)...)
+	}
+	return out
+}
+
+// ownStatistics are those of one network device.
+type ownStatistics struct {
+	counters []inventory.Counter
+	err      error
 }
 
 // statistics returns the driver's statistics of network devices, and when they were read, with the
 // monotonic reading of the clock.
 func (src RatesSource) statistics(
 	ctx context.Context, s *inventory.Snapshot,
-) (map[string][]inventory.Counter, time.Time, error) {
+) (map[string]ownStatistics, time.Time, error) {
 	at := src.Now()
 	if src.Ethtool.Collect == nil {
 		return nil, at, nil
@@ -250,9 +277,9 @@ func (src RatesSource) statistics(
 	if err := scratch.State(facts.KindEthtool); err != nil {
 		return nil, at, fmt.Errorf("read statistics of ethtool: %w", err)
 	}
-	out := map[string][]inventory.Counter{}
+	out := map[string]ownStatistics{}
 	for _, e := range scratch.Ethtool.Value {
-		out[e.Netdev] = facts.EthtoolCounters(e)
+		out[e.Netdev] = ownStatistics{facts.EthtoolCounters(e), e.State(facts.EthtoolStatistics)}
 	}
 	return out, at, nil
 }

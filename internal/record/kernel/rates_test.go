@@ -258,3 +258,29 @@ func TestRatesIgnoreClockSteps(t *testing.T) {
 		t.Errorf("from %v to %v: elapsed %v, want %v", o.From, o.To, o.Elapsed, second.Sub(first))
 	}
 }
+
+// TestRatesOfADeniedDevice has ethtool statistics that this process may not read: the readings of
+// that device say so, with the counters that are files.
+func TestRatesOfADeniedDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		stats := facts.Collector{
+			Kind: facts.KindEthtool, Collect: func(_ context.Context, _ *inventory.Snapshot, f *facts.Facts) {
+				f.Ethtool = &facts.Datum[[]facts.Ethtool]{Value: []facts.Ethtool{
+					{Netdev: "ens0np0", Denied: []string{"statistics: operation not permitted"}},
+					{Netdev: "ens1np0", Errors: []string{"statistics: input/output error"}},
+				}}
+			},
+		}
+		d := n.collect(t.Context(), stats, func() {})
+		denied, failed := d.Value.Of("ens0np0"), d.Value.Of("ens1np0")
+		if want := []string{"ethtool statistics of ens0np0: operation not permitted"}; !slices.Equal(denied.Denied, want) ||
+			len(denied.Errors) > 0 || len(denied.After) == 0 {
+			t.Errorf("ens0np0: %+v, want denied %v and the counters of files", denied, want)
+		}
+		if want := []string{"ethtool statistics of ens1np0: input/output error"}; !slices.Equal(failed.Errors, want) ||
+			len(failed.Denied) > 0 {
+			t.Errorf("ens1np0: %+v, want errors %v", failed, want)
+		}
+	})
+}
