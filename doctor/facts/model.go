@@ -259,7 +259,10 @@ type DevlinkDevice struct {
 	Name       string            `json:"name"` // pci/0000:3b:00.0
 	Reporters  []HealthReporter  `json:"reporters,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
-	Error      string            `json:"error,omitempty"`
+	// Error says why the list of reporters may be incomplete, ParameterErrors why parameters are
+	// missing.
+	Error           string   `json:"error,omitempty"`
+	ParameterErrors []string `json:"parameterErrors,omitempty"`
 }
 
 // HealthReporter is a devlink health reporter.
@@ -269,6 +272,7 @@ type HealthReporter struct {
 	Errored    bool   `json:"errored"` // DEVLINK_HEALTH_REPORTER_STATE_ERROR
 	Errors     uint64 `json:"errors"`
 	Recoveries uint64 `json:"recoveries"`
+	Error      string `json:"error,omitempty"` // why state and counts are not known
 }
 
 // KernelMessage is a line of the kernel's log.

@@ -153,24 +153,24 @@ type answer struct {
 // modules converts the answers. Network devices without a module are left out.
 func modules(answers []answer) ([]facts.Module, error) {
 	list := []facts.Module{}
-	denied := 0
+	var denied []facts.Module
 	for _, a := range answers {
 		switch {
 		case errors.Is(a.err, errors.ErrUnsupported) && a.module.Type == "":
 		case errors.Is(a.err, fs.ErrPermission):
-			denied++
+			denied = append(denied, moduleOf(a))
 		default:
 			list = append(list, moduleOf(a))
 		}
 	}
 	switch {
-	case denied > 0 && len(list) == 0:
+	case len(denied) > 0 && len(list) == 0:
 		return nil, facts.Denied(
 			"root (CAP_NET_ADMIN) would show temperature, voltage and optical power of the modules")
 	case len(list) == 0:
 		return nil, facts.Absent("no network device of a card has a pluggable module")
 	}
-	return list, nil
+	return append(list, denied...), nil
 }
 
 func moduleOf(a answer) facts.Module {
