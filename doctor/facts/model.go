@@ -373,4 +373,7 @@ type Range struct {
 type FileSystem struct {
 	Size uint64 `json:"size"`
 	Free uint64 `json:"free"`
+	// Unlimited reports that only memory limits it, as a tmpfs with size=0 (tmpfs(5)); Size and Free
+	// are 0 then.
+	Unlimited bool `json:"unlimited,omitempty"`
 }
