@@ -1,6 +1,7 @@
 package checks_test
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -116,5 +117,32 @@ func TestDCBErrorsOfADevice(t *testing.T) {
 	report = diagnose(t, load(t, roceTree, recorded(f)), "global-pause")
 	if got := outcomeOf(report.Findings, "ens0np0", "whether PFC is too is unknown"); got != doctor.OutcomePrivilege {
 		t.Errorf("global-pause beside denied PFC: %q, want %q", got, doctor.OutcomePrivilege)
+	}
+}
+
+// TestHostNameOfOtherSources has a name about which a source that was not asked may decide: a fault
+// is unknown then.
+func TestHostNameOfOtherSources(t *testing.T) {
+	for _, tt := range []struct {
+		address string // "" for none
+		unasked []string
+		want    doctor.Outcome
+	}{
+		{"127.0.1.1", nil, doctor.OutcomeWarn},
+		{"127.0.1.1", []string{"sss"}, doctor.OutcomeUnknown},
+		{"", nil, doctor.OutcomeWarn},
+		{"", []string{"sss", "myhostname"}, doctor.OutcomeUnknown},
+		{"192.0.2.1", nil, doctor.OutcomeInfo},
+		{"192.0.2.1", []string{"sss"}, doctor.OutcomeUnknown},
+		{"10.0.0.10", []string{"sss"}, doctor.OutcomePass},
+	} {
+		r := facts.Resolver{Name: "gpu-01", Unasked: tt.unasked}
+		if tt.address != "" {
+			r.Addresses = []netip.Addr{netip.MustParseAddr(tt.address)}
+		}
+		f := diagnose(t, load(t, "49_bond", recorded(facts.Facts{Resolver: known(r)})), "host-name").Findings[0]
+		if f.Outcome != tt.want || f.Outcome == doctor.OutcomeUnknown && !strings.Contains(f.Summary, tt.unasked[0]) {
+			t.Errorf("%q, not asked %v: %s %s, want %s", tt.address, tt.unasked, f.Outcome, f.Summary, tt.want)
+		}
 	}
 }

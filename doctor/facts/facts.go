@@ -20,7 +20,7 @@ const (
 	KindKernelLog Kind = "kernel-log" // messages of the kernel
 	KindRates     Kind = "rates"      // two readings of counters
 	KindProbe     Kind = "probe"      // what a peer answers
-	KindResolver  Kind = "resolver"   // the addresses of the host's own name
+	KindResolver  Kind = "resolver"   // the addresses of the host's own name, by /etc/hosts and DNS
 	KindFilter    Kind = "filter"     // nf_tables: rules that filter packets
 	KindClock     Kind = "clock"      // offset of the clock from its source
 	KindPCI       Kind = "pci"        // configuration space of PCI functions
@@ -42,7 +42,7 @@ func (k Kind) What() string {
 		KindKernelLog: "the kernel's log",
 		KindRates:     "a second reading of counters (--interval)",
 		KindProbe:     "answers of a peer (--probe)",
-		KindResolver:  "the addresses of the host's name",
+		KindResolver:  "the addresses of the host's name (/etc/hosts, DNS)",
 		KindFilter:    "packet filter (nf_tables)",
 		KindClock:     "the discipline of the clock (adjtimex)",
 		KindPCI:       "configuration space of cards, GPUs and the bridges above them",

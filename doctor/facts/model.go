@@ -301,10 +301,13 @@ type Probe struct {
 	Error    string   `json:"error,omitempty"`
 }
 
-// Resolver is how the host's own name resolves.
+// Resolver is how the host's own name resolves by Go's resolver: by /etc/hosts and DNS.
 type Resolver struct {
 	Name      string       `json:"name"`
 	Addresses []netip.Addr `json:"addresses,omitempty"`
+	// Unasked are sources of nsswitch.conf that were not asked and by which getaddrinfo(3) may give
+	// another answer: sss, myhostname, ….
+	Unasked []string `json:"unasked,omitempty"`
 }
 
 // FilterRule is a rule of nf_tables, or what happens at the end of a chain. Rules are in the order
