@@ -10,7 +10,7 @@ import (
 // it and a person who reads it do the same.
 type Action struct {
 	Do   Do   `json:"do"`
-	Risk Risk `json:"risk"` // Run fills in what [Action.String] does, if it is ""
+	Risk Risk `json:"risk"` // in a report every action has one: Run fills in what is ""
 	// Object is what is changed: a network device, a module, a path, a key.
 	Object string `json:"object,omitempty"`
 	Value  string `json:"value,omitempty"` // the value to be set

@@ -8,8 +8,8 @@ import (
 // Risks returns all risks, in ascending order.
 func Risks() []Risk { return []Risk{RiskNone, RiskNode, RiskTraffic, RiskOthers} }
 
-// risk returns the risk of an action: its own, or that of its kind and command. A command that isn't
-// known changes the node.
+// risk returns the risk of an action: its own, or that of its kind and command. A command that
+// isn't known changes the node.
 func (a Action) risk() Risk {
 	if a.Risk != "" {
 		return a.Risk

@@ -149,7 +149,8 @@ func TestGatherAllKinds(t *testing.T) {
 }
 
 // steppedClock returns two times between which the wall clock went another way than the monotonic
-// one: two reads of the clocks differ by some nanoseconds, as they do by more when the clock is set.
+// one: two reads of the clocks differ by some nanoseconds, as they do by more when the clock is
+// set.
 func steppedClock(t *testing.T) (first, second time.Time) {
 	t.Helper()
 	first = time.Now()
