@@ -84,8 +84,8 @@ func (a Action) String() string {
 	return line
 }
 
-// completeRemedy makes the text from the actions, and actions from a text without them. Every action
-// gets a risk, and the line of one that can harm others becomes a comment.
+// completeRemedy makes the text from the actions, and actions from a text without them. Every
+// action gets a risk, and the line of one that can harm others becomes a comment.
 func (f *Finding) completeRemedy() {
 	if len(f.Actions) == 0 {
 		for i, line := range f.Remedy {

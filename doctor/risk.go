@@ -58,8 +58,8 @@ var (
 		`export |unset |eval |vars=`,
 	}, "|") + `)`)
 	// interrupting matches commands that interrupt traffic or jobs of the node.
-	interrupting = regexp.MustCompile(`^(ip link set .*\b(down|mtu)\b|systemctl (restart|stop)\b|ethtool (--set-|-[GLs]\b)|` +
-		`devlink health recover\b|modprobe -r\b|rmmod\b)`)
+	interrupting = regexp.MustCompile(`^(ip link set .*\b(down|mtu)\b|systemctl (restart|stop)\b|` +
+		`ethtool (--set-|-[GLs]\b)|devlink health recover\b|modprobe -r\b|rmmod\b)`)
 	// harming matches commands that can harm other nodes, or the whole node.
 	harming = regexp.MustCompile(strings.Join([]string{
 		`\bopensm\b`,

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmakit/rdmakit/doctor"
 )
 
-// TestRisks has remedies as text and as actions: each action says its risk, and what can harm others
-// is no line to paste.
+// TestRisks has remedies as text and as actions: each action says its risk, and what can harm
+// others is no line to paste.
 func TestRisks(t *testing.T) {
 	for line, want := range map[string]doctor.Risk{
 		"dmesg | tail -n 50   # messages": doctor.RiskNone,
@@ -65,9 +65,12 @@ func TestRisks(t *testing.T) {
 func TestRiskOfKinds(t *testing.T) {
 	f := found(doctor.OutcomeFail, "x")
 	f.Actions = []doctor.Action{
-		doctor.Note("look"), doctor.Sysctl("net.ipv4.ip_forward", "0"), {Do: doctor.DoModule, Object: "ib_umad"},
-		{Do: doctor.DoMTU, Object: "eth0", Value: "9000"}, {Do: doctor.DoLinkUp, Object: "eth0"},
-		{Do: doctor.DoWrite, Object: "/f", Value: "1"}, {Do: doctor.DoWrite, Object: "/f", Value: "1", Risk: doctor.RiskOthers},
+		doctor.Note("look"), doctor.Sysctl("net.ipv4.ip_forward", "0"),
+		{Do: doctor.DoModule, Object: "ib_umad"},
+		{Do: doctor.DoMTU, Object: "eth0", Value: "9000"},
+		{Do: doctor.DoLinkUp, Object: "eth0"},
+		{Do: doctor.DoWrite, Object: "/f", Value: "1"},
+		{Do: doctor.DoWrite, Object: "/f", Value: "1", Risk: doctor.RiskOthers},
 		{Do: doctor.DoNote, Text: "reset it", Risk: doctor.RiskTraffic},
 	}
 	want := []doctor.Risk{

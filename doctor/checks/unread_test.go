@@ -34,20 +34,24 @@ func TestUnreadCountersAreNamed(t *testing.T) {
 	}{
 		{
 			"rcv-errors", portReadings(port0, two{"counters", "port_rcv_errors", 5, 5}),
-			[]string{"read " + dir + "counters/port_rcv_errors: input/output error"}, nil, port0,
+			[]string{"read " + dir + "counters/port_rcv_errors: input/output error"},
+			nil, port0,
 			doctor.OutcomeUnknown,
 		},
 		{
 			"symbol-errors", portReadings(port0, two{"counters", "symbol_error", 5, 5}), nil,
-			[]string{"read " + dir + "counters/symbol_error: permission denied"}, port0, doctor.OutcomePrivilege,
+			[]string{"read " + dir + "counters/symbol_error: permission denied"},
+			port0, doctor.OutcomePrivilege,
 		},
 		{
 			"symbol-errors", portReadings(port0, two{"counters", "symbol_error", 5, 5}),
-			[]string{"read " + dir + "counters/port_xmit_wait: input/output error"}, nil, port0, "",
+			[]string{"read " + dir + "counters/port_xmit_wait: input/output error"},
+			nil, port0, "",
 		},
 		{
 			"pause-storm", netReadings("ens0np0", two{facts.CountersEthtool, "tx_pause_storm_error_events", 1, 1}),
-			[]string{"ethtool statistics of ens0np0: input/output error"}, nil, "ens0np0", doctor.OutcomeUnknown,
+			[]string{"ethtool statistics of ens0np0: input/output error"},
+			nil, "ens0np0", doctor.OutcomeUnknown,
 		},
 	} {
 		r := tt.reading
@@ -62,7 +66,8 @@ func TestUnreadCountersAreNamed(t *testing.T) {
 				allText(report.Findings))
 		}
 		if tt.want == "" && !slices.Contains(outcomesOf(report), doctor.OutcomePass) {
-			t.Errorf("%s: an error of a counter of another rule changed the outcome:\n%s", tt.id, allText(report.Findings))
+			t.Errorf("%s: an error of a counter of another rule changed the outcome:\n%s", tt.id,
+				allText(report.Findings))
 		}
 	}
 }
@@ -96,8 +101,8 @@ func TestEthtoolErrorsOfADevice(t *testing.T) {
 	}
 }
 
-// TestDCBErrorsOfADevice has a device whose flow control this process may not read, and one of which
-// reading failed, beside one that is known and one without DCB.
+// TestDCBErrorsOfADevice has a device whose flow control this process may not read, and one of
+// which reading failed, beside one that is known and one without DCB.
 func TestDCBErrorsOfADevice(t *testing.T) {
 	f := facts.Facts{DCB: known([]facts.DCB{
 		{Netdev: "ens0np0", PFC: &facts.PFC{Enabled: 8, Capacity: 8}, ETS: &facts.ETS{}},

@@ -111,7 +111,11 @@ type slotOf[T any] struct{ field **Datum[T] }
 func (s slotOf[T]) get() datum { return *s.field }
 
 // set copies the datum of a slot of the same kind.
-func (s slotOf[T]) set(from slot) { *s.field = *from.(slotOf[T]).field }
+func (s slotOf[T]) set(from slot) {
+	if same, ok := from.(slotOf[T]); ok {
+		*s.field = *same.field
+	}
+}
 
 func (s slotOf[T]) fail(taken time.Time, took time.Duration, text string) {
 	*s.field = &Datum[T]{Taken: taken, Took: took, Error: text}

@@ -104,7 +104,9 @@ func (noSize) Size() int64 { return 0 }
 
 // TestFilesNotRegular refuses files whose reading may wait or never end.
 func TestFilesNotRegular(t *testing.T) {
-	for _, mode := range []fs.FileMode{fs.ModeNamedPipe, fs.ModeSocket, fs.ModeDevice | fs.ModeCharDevice, fs.ModeDevice} {
+	for _, mode := range []fs.FileMode{
+		fs.ModeNamedPipe, fs.ModeSocket, fs.ModeDevice | fs.ModeCharDevice, fs.ModeDevice,
+	} {
 		root := &slowFS{MapFS: fstest.MapFS{"f": {Data: []byte("x"), Mode: mode | 0o644}}}
 		files := facts.NewFiles(root)
 		if b, err := files.Bytes("f"); b != nil || err == nil || !strings.Contains(err.Error(), "not a regular file") {

@@ -10,7 +10,9 @@ import (
 // branching returns rules of a base chain and further ones, of which each jumps several times to
 // the next. All but the last accept nothing.
 func branching(chains, jumps int) []facts.FilterRule {
-	rules := []facts.FilterRule{{Family: "inet", Table: "t", Chain: "0", Hook: "input", Policy: true, Verdict: "accept"}}
+	rules := []facts.FilterRule{{
+		Family: "inet", Table: "t", Chain: "0", Hook: "input", Policy: true, Verdict: "accept",
+	}}
 	for c := range chains {
 		for range jumps {
 			rules = append(rules, facts.FilterRule{

@@ -104,7 +104,8 @@ func TestGatherEndsWithContext(t *testing.T) {
 		f, release, start := facts.New(nil), make(chan struct{}), time.Now()
 		f.Gather(ctx, nil, []facts.Collector{clockCollector(func(context.Context, *facts.Facts) { <-release })},
 			facts.KindClock)
-		if err := f.State(facts.KindClock); err == nil || !strings.Contains(err.Error(), "clock: the user is impatient") {
+		err := f.State(facts.KindClock)
+		if err == nil || !strings.Contains(err.Error(), "clock: the user is impatient") {
 			t.Errorf("State = %v, want the cause of the end", err)
 		}
 		if waited := time.Since(start); waited > 2*time.Second {

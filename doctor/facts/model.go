@@ -98,12 +98,12 @@ type Ethtool struct {
 
 // The parts of [Ethtool], as in its errors.
 const (
-	EthtoolDriver     = "driver"
-	EthtoolStatistics = "statistics"
-	EthtoolPause      = "pause"
-	EthtoolRings      = "rings"
-	EthtoolFEC        = "FEC"
-	EthtoolLinkMode   = "link mode"
+	EthtoolDriver     = "driver"     // Driver
+	EthtoolStatistics = "statistics" // Stats
+	EthtoolPause      = "pause"      // Pause
+	EthtoolRings      = "rings"      // Rings
+	EthtoolFEC        = "FEC"        // FEC
+	EthtoolLinkMode   = "link mode"  // Mode
 )
 
 // State returns why a part of a network device is not known: an error that matches [ErrDenied], or
@@ -376,7 +376,7 @@ type Range struct {
 type FileSystem struct {
 	Size uint64 `json:"size"`
 	Free uint64 `json:"free"`
-	// Unlimited reports that only memory limits it, as a tmpfs with size=0 (tmpfs(5)); Size and Free
-	// are 0 then.
+	// Unlimited reports that only memory limits it, as a tmpfs with size=0 (tmpfs(5)); Size and
+	// Free are 0 then.
 	Unlimited bool `json:"unlimited,omitempty"`
 }

@@ -19,9 +19,9 @@ type rate struct {
 }
 
 const (
-	// maxScore is the distance from the median, in robust standard deviations, up to which a rate is
-	// usual (B. Iglewicz, D. Hoaglin, "How to Detect and Handle Outliers", 1993, use 3.5; a cluster
-	// has many ports).
+	// maxScore is the distance from the median, in robust standard deviations, up to which a rate
+	// is usual (B. Iglewicz, D. Hoaglin, "How to Detect and Handle Outliers", 1993, use 3.5; a
+	// cluster has many ports).
 	maxScore = 5
 	// fewestRates are needed to tell what is usual.
 	fewestRates = 5

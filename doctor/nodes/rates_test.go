@@ -53,8 +53,16 @@ func TestRateComparisons(t *testing.T) {
 		{"all bad", "bit-errors", []change{errors(8e7, 7e7), errors(6e7, 8e7), errors(8e7, 9e7)}, "", false},
 		{"one good link", "bit-errors", []change{errors(8e7, 7e7), errors(6e7, 0), errors(8e7, 9e7)}, "", false},
 		{"four links", "bit-errors", []change{errors(0, 0), errors(0, 8e7), {}}, "", true},
-		{"one with congestion", "cnp-handled", []change{handled(100, 120), handled(90, 90_000), handled(80, 100)}, "9e+03", false},
-		{"even congestion", "cnp-handled", []change{handled(9e4, 8e4), handled(7e4, 9e4), handled(8e4, 1e5)}, "", false},
+		{
+			"one with congestion", "cnp-handled",
+			[]change{handled(100, 120), handled(90, 90_000), handled(80, 100)},
+			"9e+03", false,
+		},
+		{
+			"even congestion", "cnp-handled",
+			[]change{handled(9e4, 8e4), handled(7e4, 9e4), handled(8e4, 1e5)},
+			"", false,
+		},
 		{"a few notifications", "cnp-handled", []change{handled(0, 0), handled(0, 400), handled(0, 0)}, "", false},
 	} {
 		list := cluster(t, tt.nodes...)

@@ -45,8 +45,8 @@ var (
 	filterHooks    = []string{"prerouting", "input", "forward", "output", "postrouting"}
 )
 
-// maxRanges limits the ranges of all conditions together: each rule that looks up a set has those of
-// the set.
+// maxRanges limits the ranges of all conditions together: each rule that looks up a set has those
+// of the set.
 const maxRanges = 65536
 
 // filterRules converts chains, rules and sets into one list: each chain's policy, then its rules.

@@ -274,12 +274,12 @@ func TestRatesOfADeniedDevice(t *testing.T) {
 		}
 		d := n.collect(t.Context(), stats, func() {})
 		denied, failed := d.Value.Of("ens0np0"), d.Value.Of("ens1np0")
-		if want := []string{"ethtool statistics of ens0np0: operation not permitted"}; !slices.Equal(denied.Denied, want) ||
-			len(denied.Errors) > 0 || len(denied.After) == 0 {
+		want := []string{"ethtool statistics of ens0np0: operation not permitted"}
+		if !slices.Equal(denied.Denied, want) || len(denied.Errors) > 0 || len(denied.After) == 0 {
 			t.Errorf("ens0np0: %+v, want denied %v and the counters of files", denied, want)
 		}
-		if want := []string{"ethtool statistics of ens1np0: input/output error"}; !slices.Equal(failed.Errors, want) ||
-			len(failed.Denied) > 0 {
+		want = []string{"ethtool statistics of ens1np0: input/output error"}
+		if !slices.Equal(failed.Errors, want) || len(failed.Denied) > 0 {
 			t.Errorf("ens1np0: %+v, want errors %v", failed, want)
 		}
 	})

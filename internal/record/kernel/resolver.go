@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,12 +17,13 @@ import (
 // resolveTime is how long a resolver may take.
 const resolveTime = 2 * time.Second
 
-// resolver looks up the addresses of the host's own name by Go's resolver: in /etc/hosts and by DNS.
-// Most programs call getaddrinfo(3), which asks the sources of nsswitch.conf(5); those that may give
-// another answer are recorded.
+// resolver looks up the addresses of the host's own name by Go's resolver: in /etc/hosts and by
+// DNS. Most programs call getaddrinfo(3), which asks the sources of nsswitch.conf(5); those that
+// may give another answer are recorded.
 func resolver(now func() time.Time) facts.Collector {
 	return facts.Collector{
-		Kind: facts.KindResolver, Source: "Go's resolver: /etc/hosts, DNS; not other sources of nsswitch.conf", Cost: "one lookup, at most 2 s",
+		Kind: facts.KindResolver, Source: "Go's resolver: /etc/hosts, DNS; not other sources of nsswitch.conf",
+		Cost: "one lookup, at most 2 s",
 		Collect: func(ctx context.Context, s *inventory.Snapshot, f *facts.Facts) {
 			f.Resolver = facts.Read(now, func() (facts.Resolver, error) {
 				r, err := resolve(ctx, s.Host.Name)
@@ -57,8 +57,8 @@ func resolve(ctx context.Context, host string) (facts.Resolver, error) {
 	return r, nil
 }
 
-// unaskedSources returns the sources of nsswitch.conf that getaddrinfo asks before it has the answer
-// of Go's resolver, and that Go's resolver doesn't ask: sss, mdns4_minimal, myhostname, ….
+// unaskedSources returns the sources of nsswitch.conf that getaddrinfo asks before it has the
+// answer of Go's resolver, and that Go's resolver doesn't ask: sss, mdns4_minimal, myhostname, ….
 func unaskedSources(files *facts.Files, r facts.Resolver) []string {
 	conf, err := files.Text(sysfs.NSSwitch)
 	if err != nil {
@@ -82,7 +82,7 @@ func unaskedSources(files *facts.Files, r facts.Resolver) []string {
 		if strings.Contains(strings.ToUpper(list), "SUCCESS=") {
 			until = "" // answers of several sources are merged, or the first is not used
 		}
-		for _, word := range strings.Fields(nssActions.ReplaceAllString(list, " ")) {
+		for word := range strings.FieldsSeq(nssActions.ReplaceAllString(list, " ")) {
 			if word == until {
 				break
 			}
@@ -102,8 +102,10 @@ func inHosts(hosts, name string) bool {
 	for line := range strings.Lines(hosts) {
 		line, _, _ = strings.Cut(line, "#")
 		fields := strings.Fields(line)
-		if len(fields) > 1 && slices.ContainsFunc(fields[1:], func(f string) bool { return strings.EqualFold(f, name) }) {
-			return true
+		for i, f := range fields {
+			if i > 0 && strings.EqualFold(f, name) {
+				return true
+			}
 		}
 	}
 	return false

@@ -19,8 +19,8 @@ func TestSpace(t *testing.T) {
 	}
 }
 
-// TestSpaceWithoutLimit has what "stat -f" shows of "mount -t tmpfs -o size=0" and of ramfs on Linux
-// 6.18: no blocks.
+// TestSpaceWithoutLimit has what "stat -f" shows of "mount -t tmpfs -o size=0" and of ramfs on
+// Linux 6.18: no blocks.
 func TestSpaceWithoutLimit(t *testing.T) {
 	for _, tt := range []struct {
 		s    unix.Statfs_t
@@ -32,7 +32,8 @@ func TestSpaceWithoutLimit(t *testing.T) {
 		{unix.Statfs_t{Type: 0x65735546, Bsize: 4096}, facts.FileSystem{}, true}, // FUSE
 		{
 			unix.Statfs_t{Type: 0x1021994, Bsize: 4096, Blocks: 16, Bfree: 4, Bavail: 3},
-			facts.FileSystem{Size: 65536, Free: 12288}, false,
+			facts.FileSystem{Size: 65536, Free: 12288},
+			false,
 		},
 		{unix.Statfs_t{Type: 0x1021994, Bsize: 4096, Blocks: 16}, facts.FileSystem{Size: 65536}, false}, // full
 	} {
