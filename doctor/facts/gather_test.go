@@ -3,8 +3,10 @@ package facts_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,5 +179,31 @@ func TestReadIgnoresClockSteps(t *testing.T) {
 	d := facts.Read(now, func() (int, error) { return 7, nil })
 	if d.Took != second.Sub(first) || !d.Taken.Equal(first) || d.Taken.Location() != time.UTC || d.Value != 7 {
 		t.Errorf("Read = %+v, want taken at %v in %v", d, first, second.Sub(first))
+	}
+}
+
+// TestReadStates has an error of each kind: the state of the datum matches it, with its text.
+func TestReadStates(t *testing.T) {
+	for _, tt := range []struct {
+		err, is error
+		want    facts.State
+	}{
+		{facts.Absent("no such card"), facts.ErrAbsent, facts.StateAbsent},
+		{&fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES}, facts.ErrDenied, facts.StateDenied},
+		{facts.Denied("root would see it"), facts.ErrDenied, facts.StateDenied},
+		{syscall.EIO, nil, facts.StateFailed},
+	} {
+		f := facts.New(nil)
+		f.Clock = facts.Read(time.Now, func() (facts.ClockDiscipline, error) {
+			return facts.ClockDiscipline{Synchronized: true}, tt.err
+		})
+		err := f.State(facts.KindClock)
+		if err == nil || err.Error() != tt.err.Error() || tt.is != nil && !errors.Is(err, tt.is) ||
+			f.Clock.Value.Synchronized {
+			t.Errorf("Read with %v: %v, value %+v, want the error alone", tt.err, err, f.Clock.Value)
+		}
+		if g := f.Gathered(); len(g) != 1 || g[0].State != tt.want {
+			t.Errorf("Read with %v: %+v, want %s", tt.err, g, tt.want)
+		}
 	}
 }
