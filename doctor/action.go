@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -9,7 +10,7 @@ import (
 // it and a person who reads it do the same.
 type Action struct {
 	Do   Do   `json:"do"`
-	Risk Risk `json:"risk,omitempty"` // "" means that only this node's idle state changes
+	Risk Risk `json:"risk"` // in a report every action has one: Run fills in what is ""
 	// Object is what is changed: a network device, a module, a path, a key.
 	Object string `json:"object,omitempty"`
 	Value  string `json:"value,omitempty"` // the value to be set
@@ -34,9 +35,13 @@ const (
 // Risk says whom an action can harm.
 type Risk string
 
-// The risks.
+// The risks, in ascending order.
 const (
-	// RiskTraffic interrupts traffic of this node for a moment.
+	// RiskNone changes nothing, or nothing but the user's shell and what a new job gets there.
+	RiskNone Risk = "none"
+	// RiskNode changes this node, and interrupts nothing that works.
+	RiskNode Risk = "node"
+	// RiskTraffic interrupts traffic or jobs of this node for a moment.
 	RiskTraffic Risk = "traffic"
 	// RiskOthers can harm other nodes: a second subnet manager, flow control on a shared switch.
 	// Such an action is never a line that can be pasted.
@@ -79,17 +84,26 @@ func (a Action) String() string {
 	return line
 }
 
-// completeRemedy makes the text from the actions, and actions from a text without them.
+// completeRemedy makes the text from the actions, and actions from a text without them. Every
+// action gets a risk, and the line of one that can harm others becomes a comment.
 func (f *Finding) completeRemedy() {
 	if len(f.Actions) == 0 {
-		for _, line := range f.Remedy {
+		for i, line := range f.Remedy {
 			a := Action{Do: DoRun, Text: line}
 			if note, ok := strings.CutPrefix(line, "#"); ok {
 				a = Action{Do: DoNote, Text: strings.TrimSpace(note)}
 			}
+			a.Risk = a.risk()
+			if a.Do == DoRun {
+				f.Remedy[i] = a.String()
+			}
 			f.Actions = append(f.Actions, a)
 		}
 		return
+	}
+	f.Actions = slices.Clone(f.Actions) // checks may share them
+	for i, a := range f.Actions {
+		f.Actions[i].Risk = a.risk()
 	}
 	f.Remedy = nil
 	for _, a := range f.Actions {

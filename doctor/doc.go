@@ -13,10 +13,13 @@
 // check never passes on data that it does not have: if a source does not exist, the outcome is "not
 // applicable"; if it could not be read, the outcome is "unknown". Both carry the reason.
 //
-// Checks are pure functions of their [Input], so several goroutines may call [Run] on the same
-// Input at the same time as long as none of them changes it. Within one Run the checks run one
-// after the other: each takes microseconds, and the order of the report never depends on the
-// scheduler.
+// Checks are functions of their [Input], so several goroutines may call [Run] on the same Input at
+// the same time as long as none of them changes it. Within one Run the checks run side by side, as
+// many as there are processors; the order of the report never depends on the scheduler. A check
+// that panics, hangs or returns nothing becomes a finding of outcome unknown.
 //
-// The package reads no files and makes no system calls; the caller fills in the Input.
+// The caller fills in the Input: the snapshot, and the answers of the kernel in package
+// doctor/facts. Files of the node are read when a check asks for them, each at most once, below the
+// root of the facts: that of a recording or of this machine. The package itself makes no system
+// calls.
 package doctor

@@ -366,3 +366,22 @@ func TestRunJudgesFilesTogether(t *testing.T) {
 		t.Errorf("Run (-want +got):\n%s", diff)
 	}
 }
+
+// TestBecause has data that is not there for each reason: no reason gives a pass.
+func TestBecause(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want doctor.Outcome
+	}{
+		{facts.Absent("no such card"), doctor.OutcomeNotApplicable},
+		{facts.ErrNotGathered, doctor.OutcomeNotApplicable},
+		{facts.Denied("root would see it"), doctor.OutcomePrivilege},
+		{syscall.EPERM, doctor.OutcomePrivilege},
+		{syscall.EIO, doctor.OutcomeUnknown},
+	} {
+		f := doctor.Because("mlx5_0", tt.err)
+		if f.Outcome != tt.want || f.Object != "mlx5_0" || f.Summary != tt.err.Error() {
+			t.Errorf("Because(%v) = %+v, want %s", tt.err, f, tt.want)
+		}
+	}
+}

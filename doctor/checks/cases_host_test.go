@@ -151,6 +151,17 @@ func daemons(name string, soft, hard uint64, settings ...facts.DaemonSetting) ch
 	return recorded(facts.Facts{Daemons: known([]facts.Daemon{d})})
 }
 
+func TestSharedMemoryWithoutLimit(t *testing.T) {
+	for want, s := range map[doctor.Outcome]facts.FileSystem{
+		doctor.OutcomePass: {Unlimited: true}, doctor.OutcomeUnknown: {}, doctor.OutcomeWarn: {Size: 1 << 30},
+	} {
+		r := diagnose(t, load(t, "01_ib_8hca", recorded(facts.Facts{Shm: known(s)})), "shared-memory")
+		if got := r.Checks[0].Outcome; got != want {
+			t.Errorf("/dev/shm %+v: %s, want %s:\n%s", s, got, want, allText(r.Findings))
+		}
+	}
+}
+
 func shm(size, free uint64) change {
 	return recorded(facts.Facts{Shm: known(facts.FileSystem{Size: size, Free: free})})
 }

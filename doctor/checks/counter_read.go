@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,24 +34,34 @@ func (r *counterRule) readTwice(in *doctor.Input, s *sample) {
 			s.errs = append(s.errs, fmt.Errorf("%s is missing in the second reading", c.Name))
 		}
 	}
-	if len(s.counters) == 0 && len(s.errs) == 0 {
-		for _, e := range s.readings.Errors {
-			if r.concerns(e) {
-				s.errs = append(s.errs, errors.New(e))
-			}
+	for _, text := range s.readings.Errors {
+		if r.concerns(text) {
+			s.errs = append(s.errs, fmt.Errorf("not judged: %s", text))
+		}
+	}
+	for _, text := range s.readings.Denied {
+		if r.concerns(text) {
+			s.errs = append(s.errs, facts.Denied("not judged: %s", text))
 		}
 	}
 }
 
-// concerns reports whether the text of an error names one of the counters.
+// concerns reports whether the text of an error names one of the rule's counters, or what the
+// driver reports through ethtool if there are such counters.
 func (r *counterRule) concerns(text string) bool {
-	for _, c := range r.counters {
-		name, _, _ := strings.Cut(c.name, ":")
-		if strings.Contains(text, "/"+name+":") {
+	for _, c := range slices.Concat(r.counters, r.per) {
+		pattern, _, _ := strings.Cut(c.name, ":")
+		for word := range strings.FieldsSeq(text) {
+			ok, _ := path.Match(pattern, path.Base(strings.TrimSuffix(word, ":")))
+			if ok && strings.HasPrefix(word, "/") {
+				return true
+			}
+		}
+		if c.group == facts.CountersEthtool && strings.Contains(text, "ethtool") {
 			return true
 		}
 	}
-	return r.has(facts.CountersEthtool) && strings.Contains(text, "ethtool")
+	return false
 }
 
 // readOnce fills in the values of an object, without an interval.
@@ -132,9 +143,13 @@ func (r *counterRule) ethtoolOnce(in *doctor.Input, s *sample) []inventory.Count
 		return nil
 	}
 	for _, e := range in.Facts.Ethtool.Value {
-		if e.Netdev == s.object {
-			return facts.EthtoolCounters(e)
+		if e.Netdev != s.object {
+			continue
 		}
+		if err := e.State(facts.EthtoolStatistics); err != nil {
+			s.errs = append(s.errs, err)
+		}
+		return facts.EthtoolCounters(e)
 	}
 	return nil
 }

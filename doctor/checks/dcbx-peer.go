@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -36,8 +37,8 @@ func runDCBXPeer(_ context.Context, in *doctor.Input) []doctor.Finding {
 		}
 		peer := p.dcb.PeerPFC
 		if peer == nil || peer.Enabled == 0 && peer.Capacity == 0 {
-			r.because(p.portRef, facts.Absent("the driver doesn't know what the switch announces; a daemon may "+
-				"(lldptool -t -n -i NETDEV -V PFC)"))
+			r.because(p.portRef, cmp.Or(p.dcb.State(), facts.Absent("the driver doesn't know what the switch "+
+				"announces; a daemon may (lldptool -t -n -i NETDEV -V PFC)")))
 			return
 		}
 		theirs := p.kernel("peer-pfc", pfcText(peer.Enabled))

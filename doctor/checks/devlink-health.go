@@ -94,6 +94,10 @@ func reporterFinding(object, device string, r facts.HealthReporter) doctor.Findi
 		doctor.Shell("dmesg | grep %s   # what the driver printed", quote(strings.TrimPrefix(device, "pci/"))),
 	}
 	switch {
+	case r.Error != "":
+		f.Outcome, f.Actions = doctor.OutcomeUnknown, f.Actions[:1]
+		f.Summary = fmt.Sprintf("the state of the health reporter %s is not known: %s", name, r.Error)
+		f.Evidence[0].Value = r.Error
 	case r.Errored:
 		f.Outcome = doctor.OutcomeFail
 		f.Summary = fmt.Sprintf("the health reporter %s is in the state error, after %s and %s",

@@ -56,10 +56,11 @@ func runFEC(_ context.Context, in *doctor.Input) []doctor.Finding {
 		case !w.up(in.Snapshot):
 			skipped = append(skipped, "FEC is known while a port has a link, which a compute port has not")
 			continue
-		case e != nil && e.FEC == nil && ethtoolError(e, "FEC") != "":
-			findings = append(findings, doctor.Unknown(w.netdev, "FEC of %s: %s", w.netdev, ethtoolError(e, "FEC")))
-			continue
 		case e == nil || e.FEC == nil || e.FEC.Active == "":
+			if f, ok := ethtoolError(w.netdev, e, facts.EthtoolFEC); ok {
+				findings = append(findings, f)
+				continue
+			}
 			skipped = append(skipped, "the driver of a compute port tells nothing of FEC")
 			continue
 		}

@@ -38,9 +38,8 @@ func runGlobalPause(_ context.Context, in *doctor.Input) []doctor.Finding {
 		}
 		e := ethtoolFor(in, w.netdev)
 		if e == nil || e.Pause == nil {
-			if e != nil && ethtoolError(e, "pause") != "" {
-				findings = append(findings,
-					doctor.Unknown(w.netdev, "pause of %s: %s", w.netdev, ethtoolError(e, "pause")))
+			if f, ok := ethtoolError(w.netdev, e, facts.EthtoolPause); ok {
+				findings = append(findings, f)
 				continue
 			}
 			skipped = append(skipped, "the driver of a compute port tells nothing of global pause")
@@ -53,6 +52,11 @@ func runGlobalPause(_ context.Context, in *doctor.Input) []doctor.Finding {
 		}
 		dcb := dcbOf(in, w.netdev)
 		if dcb == nil || dcb.PFC == nil {
+			if dcb != nil && dcb.State() != nil {
+				findings = append(findings, doctor.Because(w.netdev,
+					fmt.Errorf("global pause is on, and whether PFC is too is unknown: %w", dcb.State())))
+				continue
+			}
 			skipped = append(skipped, "global pause is on, and whether PFC is too is unknown for a compute port")
 			continue
 		}

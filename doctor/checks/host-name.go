@@ -22,7 +22,9 @@ func hostName() doctor.Check {
 			Gloo, which PyTorch uses beside NCCL, and many launchers bind to the address of the
 			host's own name and give it to the other ranks. If the name resolves to 127.0.0.1 or
 			127.0.1.1, as Debian's and Ubuntu's installers write into /etc/hosts, the other nodes
-			connect to themselves: the job hangs at the start, or fails with "connection refused".`),
+			connect to themselves: the job hangs at the start, or fails with "connection refused".
+			The check asks Go's resolver, which knows /etc/hosts and DNS. If nsswitch.conf lists
+			another source (sss, mdns4_minimal, myhostname) that may decide, a fault is unknown.`),
 		Remedy: "Let the name resolve to the address of the network that the nodes share, on every node the same, " +
 			"or set " +
 			"GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.",
@@ -42,7 +44,7 @@ func runHostName(_ context.Context, in *doctor.Input) []doctor.Finding {
 	}
 	f := doctor.Finding{
 		Outcome: doctor.OutcomeWarn, Object: doctor.ObjectNode,
-		Evidence: []doctor.Evidence{{Path: "getaddrinfo:" + printable(r.Name), Value: strings.Join(words, ", ")}},
+		Evidence: []doctor.Evidence{{Path: "resolver:" + printable(r.Name), Value: strings.Join(words, ", ")}},
 		Actions: []doctor.Action{
 			doctor.Shell("getent ahosts %s", quote(r.Name)),
 			doctor.Note("in /etc/hosts or DNS: the address of the network that the nodes share for %s",
@@ -63,6 +65,11 @@ func runHostName(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.Passed(doctor.ObjectNode,
 			fmt.Sprintf("the host name %s resolves to %s", printable(r.Name), strings.Join(words, ", ")),
 			f.Evidence...)}
+	}
+	if len(r.Unasked) > 0 {
+		f.Outcome = doctor.OutcomeUnknown
+		f.Summary += fmt.Sprintf(" by /etc/hosts and DNS; programs also ask %s (nsswitch.conf)",
+			printable(strings.Join(r.Unasked, ", ")))
 	}
 	return []doctor.Finding{f}
 }

@@ -61,7 +61,7 @@ func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
 			switch {
 			case why != "":
 				unknown = cmp.Or(unknown, why)
-			case f.Outcome == doctor.OutcomeFail:
+			case f.Outcome != "":
 				findings = append(findings, f)
 			default:
 				good = append(good, ev...)
@@ -82,8 +82,9 @@ func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
 	return findings
 }
 
-// ethernetSpeed compares the speed of a port with the fastest mode that both ends advertise, or
-// says why that is not known.
+// ethernetSpeed compares the speed of a port with the fastest mode that both ends advertise. It
+// returns a finding if the link is slower or ethtool's answer failed, or says why there is nothing
+// to compare.
 func ethernetSpeed(in *doctor.Input, p portRef) (doctor.Finding, []doctor.Evidence, string) {
 	if err := in.Facts.State(facts.KindEthtool); err != nil {
 		why := "whether Ethernet links have the speed of both ends takes ethtool"
@@ -94,6 +95,9 @@ func ethernetSpeed(in *doctor.Input, p portRef) (doctor.Finding, []doctor.Eviden
 	}
 	e := ethtoolFor(in, p.port.Netdev)
 	if e == nil || e.Mode == nil || e.Mode.Mbps == 0 {
+		if f, ok := ethtoolError(p.object(), e, facts.EthtoolLinkMode); ok {
+			return f, nil, ""
+		}
 		return doctor.Finding{}, nil, "ethtool knows no speed of the compute ports' links"
 	}
 	mode := e.Mode

@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -42,7 +43,7 @@ func runPFCBuffer(_ context.Context, in *doctor.Input) []doctor.Finding {
 		case mask == 0:
 			err = facts.Absent("no priority is lossless (check pfc-priority)")
 		case p.dcb.Buffer == nil:
-			err = facts.Absent("the driver doesn't tell its receive buffers")
+			err = cmp.Or(p.dcb.State(), facts.Absent("the driver doesn't tell its receive buffers"))
 		case !mellanox(p.dev):
 			err = facts.Absent("what a lossless priority needs is known for NVIDIA's cards only")
 		case p.port.Rate == nil || p.net.MTU == 0:

@@ -75,10 +75,7 @@ func (p qosPort) dcbState(in *doctor.Input) error {
 	if p.dcb == nil {
 		return errNoDCB
 	}
-	if len(p.dcb.Errors) > 0 {
-		return errors.New(strings.Join(p.dcb.Errors, "; "))
-	}
-	return nil
+	return p.dcb.State()
 }
 
 // lossless returns the priorities with PFC, bit n for priority n.

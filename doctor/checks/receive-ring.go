@@ -46,9 +46,8 @@ func runReceiveRing(_ context.Context, in *doctor.Input) []doctor.Finding {
 		}
 		e := ethtoolFor(in, name)
 		if e == nil || e.Rings == nil || e.Rings.RXMax == 0 {
-			if e != nil && ethtoolError(e, "rings") != "" {
-				findings = append(findings,
-					doctor.Unknown(p.object(), "rings of %s: %s", name, ethtoolError(e, "rings")))
+			if f, ok := ethtoolError(p.object(), e, facts.EthtoolRings); ok {
+				findings = append(findings, f)
 			}
 			continue
 		}

@@ -2,6 +2,7 @@ package checks_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +103,14 @@ func TestRemediesHarmNobody(t *testing.T) {
 		for _, f := range diagnose(t, tree, ids...).Findings {
 			findings++
 			lines += len(f.Remedy)
+			for _, a := range f.Actions {
+				if !slices.Contains(doctor.Risks(), a.Risk) {
+					t.Errorf("%s: %s at %s: the action %q has the risk %q", name, f.CheckID, f.Object, a, a.Risk)
+				}
+			}
+			if len(f.Actions) != len(f.Remedy) {
+				t.Errorf("%s: %s at %s: %d actions, %d lines", name, f.CheckID, f.Object, len(f.Actions), len(f.Remedy))
+			}
 			if line := harm(f); line != "" {
 				t.Errorf("%s: %s at %s: the line %q can be pasted and harms others", name, f.CheckID, f.Object, line)
 			}

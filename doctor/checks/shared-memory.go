@@ -78,6 +78,13 @@ func shmFinding(in *doctor.Input) (doctor.Finding, bool) {
 	}
 	s := in.Facts.Shm.Value
 	size, free := inventory.Limit{Bytes: s.Size}, inventory.Limit{Bytes: s.Free}
+	if s.Unlimited {
+		ev := doctor.Evidence{Path: "statfs:/dev/shm", Value: "no limit"}
+		return doctor.Finding{Outcome: doctor.OutcomePass, Evidence: []doctor.Evidence{ev}}, true
+	}
+	if s.Size == 0 { // recorded without the type of the file system
+		return doctor.Unknown("/dev/shm", "the size of /dev/shm is not known"), true
+	}
 	f := doctor.Finding{
 		Outcome: doctor.OutcomePass, Object: "/dev/shm", Kind: doctor.KindOther,
 		Evidence: []doctor.Evidence{{Path: "statfs:/dev/shm", Value: fmt.Sprintf("%s, %s free", size, free)}},

@@ -1,8 +1,6 @@
 package checks
 
 import (
-	"strings"
-
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -46,18 +44,13 @@ func ethtoolFor(in *doctor.Input, netdev string) *facts.Ethtool {
 	return nil
 }
 
-// ethtoolError returns the error of one part of what ethtool told, "" for none. Errors begin with
-// the part: "pause: operation not permitted".
-func ethtoolError(e *facts.Ethtool, part string) string {
-	for _, text := range e.Errors {
-		if cause, ok := strings.CutPrefix(text, part+": "); ok {
-			return cause
-		}
-		if !strings.Contains(text, ": ") { // of all parts
-			return text
-		}
+// ethtoolError returns the finding for a part of a network device that ethtool could not read, and
+// whether there is one: the driver may also not have the part.
+func ethtoolError(object string, e *facts.Ethtool, part string) (doctor.Finding, bool) {
+	if e == nil || e.State(part) == nil {
+		return doctor.Finding{}, false
 	}
-	return ""
+	return doctor.Because(object, e.State(part)), true
 }
 
 // wireFindings joins the findings of a check about wires: what was found, one pass for those that

@@ -405,6 +405,16 @@ func TestDevlinkHealth(t *testing.T) {
 		{"partly read", "01_ib_8hca", devices(facts.DevlinkDevice{
 			Name: "pci/0000:18:00.0", Reporters: []facts.HealthReporter{healthy}, Error: "message 2: incomplete",
 		}), []string{"unknown mlx5_0: message 2"}, false},
+		{"one reporter of two", "01_ib_8hca", devices(
+			card("0000:18:00.0", facts.HealthReporter{Name: "rx", Error: "no state"}, stuck),
+			card("0000:2a:00.0", healthy),
+		), []string{
+			"unknown mlx5_0: the state of the health reporter rx is not known: no state",
+			"fail mlx5_0: tx of port 65535 is in the state error",
+		}, true},
+		{"parameters failed", "01_ib_8hca", devices(facts.DevlinkDevice{
+			Name: "pci/0000:18:00.0", Reporters: []facts.HealthReporter{healthy}, ParameterErrors: []string{"EIO"},
+		}), nil, true},
 		{
 			"management card", "40_pf_vfs", devices(card("0000:e1:00.0", stuck)),
 			[]string{"not-applicable node: no health reporter"},

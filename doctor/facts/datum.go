@@ -74,9 +74,10 @@ func Denied(format string, args ...any) error {
 
 // Read calls a function and keeps its value or its error.
 func Read[T any](now func() time.Time, read func() (T, error)) *Datum[T] {
-	d := &Datum[T]{Taken: now().UTC()}
+	start := now()
 	v, err := read()
-	d.Took = now().Sub(d.Taken)
+	// UTC drops the monotonic reading, without which a step of the clock would count as duration.
+	d := &Datum[T]{Taken: start.UTC(), Took: now().Sub(start)}
 	switch {
 	case err == nil:
 		d.Value = v

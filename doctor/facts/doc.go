@@ -2,8 +2,9 @@
 // procfs, and answers of the kernel that no file has (ethtool, DCB, devlink, routes, its log).
 //
 //	f := facts.New(node.Root)
-//	f.Gather(ctx, collectors, facts.KindRoutes, facts.KindDCB)
-//	mtu, err := f.Files.Text("proc/sys/net/core/rmem_max")
+//	f.Gather(ctx, &snapshot, collectors, facts.KindRoutes, facts.KindDCB)
+//	most, err := f.Files.Text("proc/sys/net/core/rmem_max")
+//	if err := f.State(facts.KindRoutes); err != nil { … } // absent, denied, failed or not gathered
 //
 // The package is a model: it queries no kernel. Collectors are passed to [Facts.Gather]; those of
 // the running kernel are internal. A [Facts] is plain data that a bundle records and replays, so

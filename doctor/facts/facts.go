@@ -1,14 +1,9 @@
 package facts
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
-	"slices"
-	"sync"
 	"time"
-
-	"github.com/rdmakit/rdmakit/inventory"
 )
 
 // Kind names what one collector gathers.
@@ -25,7 +20,7 @@ const (
 	KindKernelLog Kind = "kernel-log" // messages of the kernel
 	KindRates     Kind = "rates"      // two readings of counters
 	KindProbe     Kind = "probe"      // what a peer answers
-	KindResolver  Kind = "resolver"   // the addresses of the host's own name
+	KindResolver  Kind = "resolver"   // the addresses of the host's own name, by /etc/hosts and DNS
 	KindFilter    Kind = "filter"     // nf_tables: rules that filter packets
 	KindClock     Kind = "clock"      // offset of the clock from its source
 	KindPCI       Kind = "pci"        // configuration space of PCI functions
@@ -47,7 +42,7 @@ func (k Kind) What() string {
 		KindKernelLog: "the kernel's log",
 		KindRates:     "a second reading of counters (--interval)",
 		KindProbe:     "answers of a peer (--probe)",
-		KindResolver:  "the addresses of the host's name",
+		KindResolver:  "the addresses of the host's name (/etc/hosts, DNS)",
 		KindFilter:    "packet filter (nf_tables)",
 		KindClock:     "the discipline of the clock (adjtimex)",
 		KindPCI:       "configuration space of cards, GPUs and the bridges above them",
@@ -91,11 +86,11 @@ func New(root fs.FS) *Facts { return &Facts{Files: NewFiles(root)} }
 // State returns nil if the kind was gathered and is valid, and otherwise why not, as
 // [Datum.State].
 func (f *Facts) State(k Kind) error {
-	d, ok := f.data()[k]
-	if !ok {
+	s := f.slotOf(k)
+	if s == nil {
 		return fmt.Errorf("no kind of data %q", k)
 	}
-	return d.State()
+	return s.get().State()
 }
 
 // datum is a [Datum] of any type.
@@ -104,14 +99,65 @@ type datum interface {
 	times() (time.Time, time.Duration)
 }
 
-// data returns the data of each kind.
-func (f *Facts) data() map[Kind]datum {
-	return map[Kind]datum{
-		KindLinks: f.Links, KindRoutes: f.Routes, KindEthtool: f.Ethtool, KindModules: f.Modules, KindDCB: f.DCB,
-		KindDevlink: f.Devlink, KindKernelLog: f.KernelLog, KindRates: f.Rates, KindProbe: f.Probe,
-		KindResolver: f.Resolver, KindFilter: f.Filter, KindClock: f.Clock, KindPCI: f.PCI, KindDaemons: f.Daemons,
-		KindShm: f.Shm, KindEnvironment: f.Environment,
+// slot is the field of a kind, of any type.
+type slot interface {
+	get() datum
+	set(from slot)
+	fail(taken time.Time, took time.Duration, text string)
+}
+
+type slotOf[T any] struct{ field **Datum[T] }
+
+func (s slotOf[T]) get() datum { return *s.field }
+
+// set copies the datum of a slot of the same kind.
+func (s slotOf[T]) set(from slot) {
+	if same, ok := from.(slotOf[T]); ok {
+		*s.field = *same.field
 	}
+}
+
+func (s slotOf[T]) fail(taken time.Time, took time.Duration, text string) {
+	*s.field = &Datum[T]{Taken: taken, Took: took, Error: text}
+}
+
+// slotOf returns the field of a kind, nil if there is no such kind.
+func (f *Facts) slotOf(k Kind) slot {
+	switch k {
+	case KindLinks:
+		return slotOf[[]Link]{&f.Links}
+	case KindRoutes:
+		return slotOf[Routing]{&f.Routes}
+	case KindEthtool:
+		return slotOf[[]Ethtool]{&f.Ethtool}
+	case KindModules:
+		return slotOf[[]Module]{&f.Modules}
+	case KindDCB:
+		return slotOf[[]DCB]{&f.DCB}
+	case KindDevlink:
+		return slotOf[[]DevlinkDevice]{&f.Devlink}
+	case KindKernelLog:
+		return slotOf[[]KernelMessage]{&f.KernelLog}
+	case KindRates:
+		return slotOf[Rates]{&f.Rates}
+	case KindProbe:
+		return slotOf[[]Probe]{&f.Probe}
+	case KindResolver:
+		return slotOf[Resolver]{&f.Resolver}
+	case KindFilter:
+		return slotOf[[]FilterRule]{&f.Filter}
+	case KindClock:
+		return slotOf[ClockDiscipline]{&f.Clock}
+	case KindPCI:
+		return slotOf[[]PCIFunction]{&f.PCI}
+	case KindDaemons:
+		return slotOf[[]Daemon]{&f.Daemons}
+	case KindShm:
+		return slotOf[FileSystem]{&f.Shm}
+	case KindEnvironment:
+		return slotOf[map[string]string]{&f.Environment}
+	}
+	return nil
 }
 
 // Kinds returns all kinds, in order.
@@ -120,35 +166,4 @@ func Kinds() []Kind {
 		KindLinks, KindRoutes, KindEthtool, KindModules, KindDCB, KindDevlink, KindKernelLog, KindRates, KindProbe,
 		KindResolver, KindFilter, KindClock, KindPCI, KindDaemons, KindShm, KindEnvironment,
 	}
-}
-
-// Collector gathers data of one kind of a running node.
-type Collector struct {
-	Kind      Kind   `json:"kind"`
-	Source    string `json:"source"`              // where the kernel has it
-	Cost      string `json:"cost"`                // what gathering takes
-	Privilege string `json:"privilege,omitempty"` // what a process needs for it, "" if any may
-	// Live collectors talk to other machines or take seconds; they run only if the caller asks for
-	// them, not whenever a check could use them.
-	Live bool `json:"live,omitempty"`
-	// Collect sets the field of its kind and no other, so that collectors can run side by side.
-	Collect func(ctx context.Context, s *inventory.Snapshot, f *Facts) `json:"-"`
-}
-
-// Gather runs the collectors of the chosen kinds side by side and waits for all of them. A kind
-// without a collector, or one that is known already, is left as it is. A collector that panics
-// counts as one that gathered nothing. When ctx ends, collectors end early with an error in their
-// data.
-func (f *Facts) Gather(ctx context.Context, s *inventory.Snapshot, collectors []Collector, kinds ...Kind) {
-	var wg sync.WaitGroup
-	for _, c := range collectors {
-		if !slices.Contains(kinds, c.Kind) || f.State(c.Kind) == nil {
-			continue
-		}
-		wg.Go(func() {
-			defer func() { _ = recover() }() // its field stays nil: "not gathered"
-			c.Collect(ctx, s, f)
-		})
-	}
-	wg.Wait()
 }

@@ -3,6 +3,7 @@ package facts
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -13,54 +14,69 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// maxFile is the most that is read of a file: those of sysfs are at most one page, but logs and
+// maxFile is the largest file that is read: those of sysfs are at most one page, but logs and
 // tables of procfs are not.
 const maxFile = 4 << 20
 
 // Files reads the files of a node, each at most once. Names are relative to the node's root,
-// without a leading slash. It is safe for concurrent use.
+// without a leading slash. It is safe for concurrent use; a file whose reading blocks delays only
+// those who read the same.
 type Files struct {
 	root fs.FS
 
-	mu       sync.Mutex // guards the fields below
-	read     map[string]*file
+	mu       sync.Mutex // guards the fields below; not held while a file is read
+	read     map[string]func() ([]byte, error)
 	problems []inventory.Problem
 }
 
-type file struct {
-	data []byte
-	err  error
+// NewFiles returns a reader of the files below a node's root. A nil root has no files.
+func NewFiles(root fs.FS) *Files {
+	return &Files{root: root, read: map[string]func() ([]byte, error){}}
 }
 
-// NewFiles returns a reader of the files below a node's root. A nil root has no files.
-func NewFiles(root fs.FS) *Files { return &Files{root: root, read: map[string]*file{}} }
-
-// Bytes returns the content of a file. The error matches [ErrAbsent] if there is no such file or
-// the kernel has no value for it (EINVAL, EOPNOTSUPP), and [ErrDenied] if this process may not read
-// it.
+// Bytes returns the content of a regular file of at most 4 MiB; any other is an error. The error
+// matches [ErrAbsent] if there is no such file or the kernel has no value for it (EINVAL,
+// EOPNOTSUPP), and [ErrDenied] if this process may not read it.
 func (f *Files) Bytes(name string) ([]byte, error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if got, ok := f.read[name]; ok {
-		return got.data, got.err
+	read, ok := f.read[name]
+	if !ok {
+		read = sync.OnceValues(func() ([]byte, error) { return f.load(name) })
+		f.read[name] = read
 	}
-	data, err := f.load(name)
-	f.read[name] = &file{data, err}
+	f.mu.Unlock()
+	return read()
+}
+
+// load reads a file and notes a problem.
+func (f *Files) load(name string) ([]byte, error) {
+	data, err := f.readFile(name)
 	if err != nil && !errors.Is(err, ErrAbsent) && !errors.Is(err, ErrDenied) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		f.problems = append(f.problems, inventory.Problem{Path: "/" + name, Error: err.Error()})
 	}
 	return data, err
 }
 
-func (f *Files) load(name string) ([]byte, error) {
+func (f *Files) readFile(name string) ([]byte, error) {
 	if f.root == nil {
 		return nil, Absent("/%s was not recorded", name)
+	}
+	// Before it is opened, because opening a FIFO waits for a writer. Files of procfs have size 0.
+	if info, err := fs.Stat(f.root, name); err == nil {
+		switch {
+		case !info.Mode().IsRegular() && !info.IsDir():
+			return nil, fmt.Errorf("not a regular file (%s)", info.Mode())
+		case info.Size() > maxFile:
+			return nil, tooLarge()
+		}
 	}
 	data, err := fs.ReadFile(f.root, name)
 	var cause *fs.PathError
 	switch {
 	case err == nil && len(data) > maxFile:
-		return nil, syscall.EFBIG
+		return nil, tooLarge()
 	case err == nil:
 		return data, nil
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
@@ -76,6 +92,9 @@ func (f *Files) load(name string) ([]byte, error) {
 	}
 	return nil, err
 }
+
+// tooLarge is the error of a file of more than maxFile bytes.
+func tooLarge() error { return fmt.Errorf("%w: more than %d MiB", syscall.EFBIG, maxFile>>20) }
 
 // Text returns the content of a file without surrounding white space. Errors are those of
 // [Files.Bytes]; an empty file is a value.
@@ -131,19 +150,24 @@ func (f *Files) Exists(name string) bool {
 	return err == nil
 }
 
-// Resolve returns a name without symbolic links, and whether it exists and its links stay below the
-// root: "sys/class/net/eth0/device" becomes "sys/devices/pci0000:00/0000:00:03.0".
+// maxLinks is how many symbolic links the kernel follows (MAXSYMLINKS in linux/namei.h).
+const maxLinks = 40
+
+// Resolve returns a name without symbolic links, and whether it exists:
+// "sys/class/net/eth0/device" becomes "sys/devices/pci0000:00/0000:00:03.0". As after chroot(2),
+// the target of an absolute link begins at the root, and ".." of the root is the root.
 func (f *Files) Resolve(name string) (string, bool) {
 	if f.root == nil {
 		return "", false
 	}
-	done, rest := ".", path.Clean(name)
-	for range 64 { // more links than the kernel follows
-		if rest == "" || rest == "." {
-			return done, true
-		}
+	done, rest, links := ".", name, 0
+	for rest != "" {
 		first, after, _ := strings.Cut(rest, "/")
-		if first == ".." {
+		switch first {
+		case "", ".":
+			rest = after
+			continue
+		case "..":
 			done, rest = path.Dir(done), after
 			continue
 		}
@@ -157,13 +181,13 @@ func (f *Files) Resolve(name string) (string, bool) {
 			continue
 		}
 		target, err := fs.ReadLink(f.root, next)
-		if err != nil {
+		if links++; err != nil || links > maxLinks {
 			return "", false
 		}
 		if path.IsAbs(target) {
 			done = "."
 		}
-		rest = path.Join(strings.TrimPrefix(target, "/"), after)
+		rest = target + "/" + after
 	}
-	return "", false
+	return done, true
 }

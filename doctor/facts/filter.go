@@ -17,7 +17,8 @@ type Fate struct {
 }
 
 // Filtered evaluates the base chains of some hooks, as nft_do_chain of Linux does: a verdict of
-// accept ends a base chain, one of drop all of them.
+// accept ends a base chain, one of drop all of them. If that takes too many steps, because chains
+// branch into many others, the fate is not known: both.
 func Filtered(rules []FilterRule, p Packet, hooks ...string) Fate {
 	fate := Fate{Accept: true}
 	for _, hook := range hooks {
@@ -45,17 +46,22 @@ type evaluation struct {
 	packet       Packet
 	accept, drop bool
 	by           string
+	steps        int // rules seen
 }
 
 // maxJumps is NFT_JUMP_STACK_SIZE.
 const maxJumps = 16
 
+// maxSteps limits the rules that are compared in a base chain: those of other chains count, too.
+const maxSteps = 5_000_000
+
 // chain evaluates a chain and reports whether the packet may come to its end, or return from it.
 // The policy of a base chain is applied there.
 func (e *evaluation) chain(c FilterRule, depth int) (end bool) {
-	if depth > maxJumps {
+	e.steps += len(e.rules)
+	if depth > maxJumps || e.steps > maxSteps {
 		e.accept = true
-		e.dropBy(c, "a jump too many")
+		e.dropBy(c, map[bool]string{true: "a jump too many", false: "too many rules"}[depth > maxJumps])
 		return false
 	}
 	stopped := false

@@ -35,7 +35,7 @@ func (f *Facts) Gathered() []Gathering {
 		}
 		g := Gathering{Kind: k, State: StateKnown}
 		var took time.Duration
-		g.Taken, took = f.data()[k].times()
+		g.Taken, took = f.slotOf(k).get().times()
 		g.Seconds = took.Seconds()
 		if err != nil {
 			g.Reason = err.Error()

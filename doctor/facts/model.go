@@ -1,7 +1,12 @@
 package facts
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rdmakit/rdmakit/inventory"
@@ -74,17 +79,49 @@ type Neighbour struct {
 	State   string     `json:"state"` // reachable, stale, failed, permanent, …
 }
 
-// Ethtool is what ethtool tells of a network device. A part that the driver lacks is nil.
+// Ethtool is what ethtool reports of a network device. A part that the driver doesn't have is nil;
+// [Ethtool.State] says why one is.
 type Ethtool struct {
 	Netdev string `json:"netdev"`
 	Driver string `json:"driver,omitempty"`
 	// Stats are the driver's statistics (ethtool -S).
-	Stats  map[string]uint64 `json:"stats,omitempty"`
-	Pause  *Pause            `json:"pause,omitempty"`
-	FEC    *FEC              `json:"fec,omitempty"`
-	Rings  *Rings            `json:"rings,omitempty"`
-	Mode   *LinkMode         `json:"mode,omitempty"`
-	Errors []string          `json:"errors,omitempty"` // "pause: operation not permitted"
+	Stats map[string]uint64 `json:"stats,omitempty"`
+	Pause *Pause            `json:"pause,omitempty"`
+	FEC   *FEC              `json:"fec,omitempty"`
+	Rings *Rings            `json:"rings,omitempty"`
+	Mode  *LinkMode         `json:"mode,omitempty"`
+	// Errors are about parts that could not be read, "pause: input/output error", or about all
+	// parts: "the driver did not answer in time". Denied are parts that need more privilege.
+	Errors []string `json:"errors,omitempty"`
+	Denied []string `json:"denied,omitempty"`
+}
+
+// The parts of [Ethtool], as in its errors.
+const (
+	EthtoolDriver     = "driver"     // Driver
+	EthtoolStatistics = "statistics" // Stats
+	EthtoolPause      = "pause"      // Pause
+	EthtoolRings      = "rings"      // Rings
+	EthtoolFEC        = "FEC"        // FEC
+	EthtoolLinkMode   = "link mode"  // Mode
+)
+
+// State returns why a part of a network device is not known: an error that matches [ErrDenied], or
+// one about a failure. It returns nil if neither was recorded: the part is known, or the driver
+// doesn't have it.
+func (e *Ethtool) State(part string) error {
+	for _, text := range e.Errors {
+		name, cause, ofPart := strings.Cut(text, ": ")
+		if !ofPart || name == part {
+			return fmt.Errorf("ethtool %s of %s: %s", part, e.Netdev, cmp.Or(cause, text))
+		}
+	}
+	for _, text := range e.Denied {
+		if cause, ok := strings.CutPrefix(text, part+": "); ok {
+			return Denied("ethtool %s of %s: %s", part, e.Netdev, cause)
+		}
+	}
+	return nil
 }
 
 // Pause are the settings of global flow control (ethtool -a).
@@ -158,7 +195,21 @@ type DCB struct {
 	PeerETS *ETS     `json:"peerETS,omitempty"`
 	// PeerApps is the peer's table of protocols.
 	PeerApps []DCBApp `json:"peerApps,omitempty"`
-	Errors   []string `json:"errors,omitempty"`
+	// Errors are about what could not be read, Denied about what needs more privilege.
+	Errors []string `json:"errors,omitempty"`
+	Denied []string `json:"denied,omitempty"`
+}
+
+// State returns why the settings of a network device are not known, or not completely: an error
+// that matches [ErrDenied], or one about a failure; nil if neither was recorded.
+func (d *DCB) State() error {
+	switch {
+	case len(d.Errors) > 0:
+		return errors.New(strings.Join(slices.Concat(d.Errors, d.Denied), "; "))
+	case len(d.Denied) > 0:
+		return Denied("%s", strings.Join(d.Denied, "; "))
+	}
+	return nil
 }
 
 // PFC is priority flow control (struct ieee_pfc).
@@ -208,7 +259,10 @@ type DevlinkDevice struct {
 	Name       string            `json:"name"` // pci/0000:3b:00.0
 	Reporters  []HealthReporter  `json:"reporters,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
-	Error      string            `json:"error,omitempty"`
+	// Error says why the list of reporters may be incomplete, ParameterErrors why parameters are
+	// missing.
+	Error           string   `json:"error,omitempty"`
+	ParameterErrors []string `json:"parameterErrors,omitempty"`
 }
 
 // HealthReporter is a devlink health reporter.
@@ -218,6 +272,7 @@ type HealthReporter struct {
 	Errored    bool   `json:"errored"` // DEVLINK_HEALTH_REPORTER_STATE_ERROR
 	Errors     uint64 `json:"errors"`
 	Recoveries uint64 `json:"recoveries"`
+	Error      string `json:"error,omitempty"` // why state and counts are not known
 }
 
 // KernelMessage is a line of the kernel's log.
@@ -246,10 +301,13 @@ type Probe struct {
 	Error    string   `json:"error,omitempty"`
 }
 
-// Resolver is how the host's own name resolves.
+// Resolver is how the host's own name resolves by Go's resolver: by /etc/hosts and DNS.
 type Resolver struct {
 	Name      string       `json:"name"`
 	Addresses []netip.Addr `json:"addresses,omitempty"`
+	// Unasked are sources of nsswitch.conf that were not asked and by which getaddrinfo(3) may give
+	// another answer: sss, myhostname, ….
+	Unasked []string `json:"unasked,omitempty"`
 }
 
 // FilterRule is a rule of nf_tables, or what happens at the end of a chain. Rules are in the order
@@ -318,4 +376,7 @@ type Range struct {
 type FileSystem struct {
 	Size uint64 `json:"size"`
 	Free uint64 `json:"free"`
+	// Unlimited reports that only memory limits it, as a tmpfs with size=0 (tmpfs(5)); Size and
+	// Free are 0 then.
+	Unlimited bool `json:"unlimited,omitempty"`
 }

@@ -34,8 +34,10 @@ type Readings struct {
 	After  []inventory.Counter `json:"after"`
 	// Lost says why there is no second reading: the object was removed in between.
 	Lost string `json:"lost,omitempty"`
-	// Errors are about counters that could not be read, with their paths.
+	// Errors are about counters that could not be read, with their paths, Denied about those that
+	// need more privilege.
 	Errors []string `json:"errors,omitempty"`
+	Denied []string `json:"denied,omitempty"`
 	// Down is how long a network device had no carrier between the readings, as far as looking at
 	// it again and again shows; Sampled is the time between two looks, 0 if nobody looked.
 	Down    time.Duration `json:"down,omitempty"`

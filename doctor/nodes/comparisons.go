@@ -23,12 +23,18 @@ type Comparison struct {
 	Reads   []string     // files, as Check.Reads of package doctor
 	Facts   []facts.Kind // kinds of data that it uses
 	values  func(Node) []consensus.Value
+	// rates returns the quantities of a node, of which those far above the others' are different;
+	// values is nil then.
+	rates func(Node) []rate
+	// least is the smallest spread of rates that counts: noise differs by less.
+	least float64
 }
 
 // Comparisons returns what is compared beside the checks of package consensus, in the order of a
 // report.
 func Comparisons() []Comparison {
-	return slices.Concat(versionComparisons(), linkComparisons(), qosComparisons(), hostComparisons())
+	return slices.Concat(versionComparisons(), linkComparisons(), qosComparisons(), hostComparisons(),
+		rateComparisons())
 }
 
 func versionComparisons() []Comparison {

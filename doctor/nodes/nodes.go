@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/rdmakit/rdmakit/doctor"
@@ -74,7 +75,8 @@ func Run(ctx context.Context, checks []doctor.Check, list []Node, opts Options) 
 	r := Report{Schema: Schema, Verdict: doctor.OutcomeNotApplicable}
 	digests := make([]*consensus.Node, 0, len(list))
 	have := map[string]int{}
-	for _, n := range list {
+	rates := ratesOf(list)
+	for i, n := range list {
 		own, err := doctor.Run(ctx, checks, doctor.Input{Snapshot: n.Snapshot, Facts: n.Facts}, opts.Node)
 		if err != nil {
 			return Report{}, fmt.Errorf("check %s: %w", n.Source, err)
@@ -85,7 +87,9 @@ func Run(ctx context.Context, checks []doctor.Check, list []Node, opts Options) 
 		if err != nil {
 			return Report{}, err
 		}
-		for id, values := range valuesOf(n) {
+		values := valuesOf(n)
+		maps.Copy(values, rates[i])
+		for id, values := range values {
 			digest.Add(values...)
 			have[id]++
 		}
@@ -126,10 +130,33 @@ func valuesOf(n Node) map[string][]consensus.Value {
 	}
 	out := map[string][]consensus.Value{}
 	for _, c := range Comparisons() {
+		if c.values == nil {
+			continue
+		}
 		for _, v := range c.values(n) {
 			if v.Value != "" {
 				v.Check = c.ID
 				out[c.ID] = append(out[c.ID], v)
+			}
+		}
+	}
+	return out
+}
+
+// ratesOf returns the values of the comparisons of rates, of each node.
+func ratesOf(list []Node) []map[string][]consensus.Value {
+	out := make([]map[string][]consensus.Value, len(list))
+	for i := range out {
+		out[i] = map[string][]consensus.Value{}
+	}
+	for _, c := range Comparisons() {
+		if c.rates == nil {
+			continue
+		}
+		for i, values := range c.compareRates(list) {
+			for _, v := range values {
+				v.Check = c.ID
+				out[i][c.ID] = append(out[i][c.ID], v)
 			}
 		}
 	}

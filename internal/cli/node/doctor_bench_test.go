@@ -2,12 +2,14 @@ package node
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/checks"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/record/sources"
+	"github.com/rdmakit/rdmakit/internal/testkit/realnodes"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -16,9 +18,14 @@ import (
 // BenchmarkDoctorBundle does what "doctor --from" does with a bundle of eight cards: unpack, scan,
 // run all checks, print.
 func BenchmarkDoctorBundle(b *testing.B) {
-	for _, name := range []string{"01_ib_8hca", "02_rocev2_8hca"} {
+	for _, name := range []string{"01_ib_8hca", "02_rocev2_8hca", "hgx_8rail_two_card_bond"} {
 		b.Run(name, func(b *testing.B) {
 			tree, err := testtrees.Load(name)
+			if slices.Contains(realnodes.Names(), name) {
+				var n *realnodes.Node
+				n, err = realnodes.Load(name)
+				tree = n.Tree
+			}
 			if err != nil {
 				b.Fatal(err)
 			}

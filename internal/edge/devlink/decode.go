@@ -11,11 +11,15 @@ import (
 // stateError is DEVLINK_HEALTH_REPORTER_STATE_ERROR of include/net/devlink.h.
 const stateError = 1
 
-// decodeReporter decodes the attributes of one message.
+// noState marks a message without a state; the kernel's are 0 and 1.
+const noState = 255
+
+// decodeReporter decodes the attributes of one message. An error means that it identifies no
+// reporter.
 func decodeReporter(b []byte) (Reporter, error) {
 	var r Reporter
 	var port uint32
-	var state uint8
+	state := uint8(noState)
 	nested := nl.Fields{
 		DEVLINK_ATTR_HEALTH_REPORTER_NAME:          nl.Text(&r.Name),
 		DEVLINK_ATTR_HEALTH_REPORTER_STATE:         nl.Number(&state),
@@ -37,11 +41,18 @@ func decodeReporter(b []byte) (Reporter, error) {
 	if r.Device == "" || r.Name == "" {
 		return Reporter{}, errors.Join(fmt.Errorf("%w: no device or reporter", errIncomplete), err)
 	}
-	r.Errored = state == stateError
-	return r, err
+	if err == nil && state > stateError {
+		err = fmt.Errorf("state %d is neither healthy nor error", state)
+		if state == noState {
+			err = errors.New("no state")
+		}
+	}
+	r.Errored, r.Err = state == stateError, err
+	return r, nil
 }
 
-// decodeParameter decodes the attributes of one message. The type of a value precedes it.
+// decodeParameter decodes the attributes of one message. The type of a value precedes it. An error
+// means that it identifies no parameter.
 func decodeParameter(b []byte) (Parameter, error) {
 	p := Parameter{Values: map[string]string{}}
 	var kind uint8
@@ -60,7 +71,8 @@ func decodeParameter(b []byte) (Parameter, error) {
 	if p.Device == "" || p.Name == "" {
 		return Parameter{}, errors.Join(fmt.Errorf("%w: no device or parameter", errIncomplete), err)
 	}
-	return p, err
+	p.Err = err
+	return p, nil
 }
 
 // Types of parameters: those of netlink's policies (enum of include/net/netlink.h).

@@ -6,7 +6,8 @@
 //	if errors.Is(err, errors.ErrUnsupported) { … } // the kernel has no devlink
 //
 // Results are plain structs. A list has everything that could be read, even if the error is not
-// nil.
+// nil. What is wrong with the message of one object is an error of that object; the error of a list
+// is about messages that identify no object, and about the request.
 //
 // # Concurrency
 //
@@ -42,6 +43,9 @@ type Reporter struct {
 	Errored     bool   // the state is "error": it reported one and has not recovered
 	Errors      uint64 // reported since the driver was loaded
 	Recoveries  uint64
+	// Err says why the reporter's message is not valid; nil if it is. State and counts are then not
+	// known.
+	Err error
 }
 
 // Parameter is a parameter of a device with its values by configuration mode.
@@ -50,6 +54,7 @@ type Parameter struct {
 	Name        string // enable_roce, flow_steering_mode, …
 	// Values by mode: "runtime", "driverinit", "permanent".
 	Values map[string]string
+	Err    error // why some values are missing
 }
 
 // errIncomplete is the error of a message that doesn't identify its object; it is dropped.
@@ -75,10 +80,9 @@ func list[T any](ctx context.Context, c Client, op string, command uint8, decode
 		v, err := decode(b)
 		if err != nil {
 			errs = append(errs, &genl.OpError{Op: q.Op, Err: fmt.Errorf("message %d: %w", i, err)})
+			continue
 		}
-		if !errors.Is(err, errIncomplete) {
-			out = append(out, v)
-		}
+		out = append(out, v)
 	}
 	return out, errors.Join(errs...)
 }

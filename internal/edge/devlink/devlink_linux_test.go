@@ -145,8 +145,37 @@ func TestParameters(t *testing.T) {
 		t.Errorf("Parameters() = %v, -want +got:\n%s", err, diff)
 	}
 	c = fake(t, DEVLINK_CMD_PARAM_GET, parameter(t, "x", 3, map[uint8]any{0: nil}))
-	if _, err := c.Parameters(t.Context()); err == nil {
-		t.Error("Parameters() with a value without data = nil error")
+	got, err = c.Parameters(t.Context())
+	if err != nil || len(got) != 1 || got[0].Name != "x" || got[0].Err == nil {
+		t.Errorf("Parameters() with a value without data = %+v, %v, want an error of the parameter", got, err)
+	}
+}
+
+// TestReporterErrors has reporters whose messages are not valid beside one that is: each has an
+// error of its own, and the list has none.
+func TestReporterErrors(t *testing.T) {
+	bare := func(more func(*netlink.AttributeEncoder)) []byte {
+		return encode(t, func(ae *netlink.AttributeEncoder) {
+			ae.String(DEVLINK_ATTR_BUS_NAME, "pci")
+			ae.String(DEVLINK_ATTR_DEV_NAME, "0000:3b:00.0")
+			ae.Nested(DEVLINK_ATTR_HEALTH_REPORTER, func(ae *netlink.AttributeEncoder) error {
+				ae.String(DEVLINK_ATTR_HEALTH_REPORTER_NAME, "rx")
+				more(ae)
+				return nil
+			})
+		})
+	}
+	c := fake(t, DEVLINK_CMD_HEALTH_REPORTER_GET, reporter(t, "fw", -1, 0, 0, 0), reporter(t, "tx", -1, 2, 0, 0),
+		bare(func(*netlink.AttributeEncoder) {}),
+		bare(func(ae *netlink.AttributeEncoder) { ae.Bytes(DEVLINK_ATTR_HEALTH_REPORTER_STATE, []byte{0, 0, 0}) }))
+	got, err := c.Reporters(t.Context())
+	if err != nil || len(got) != 4 || got[0].Err != nil {
+		t.Fatalf("Reporters() = %+v, %v, want four, the first without an error", got, err)
+	}
+	for i, want := range []string{"", "state 2", "no state", ""} {
+		if r := got[i]; i > 0 && (r.Err == nil || r.Errored || !strings.Contains(r.Err.Error(), want)) {
+			t.Errorf("reporter %d: %+v, want an error with %q", i, r, want)
+		}
 	}
 }
 

@@ -50,13 +50,21 @@ type FilterCondition struct {
 
 // FilterSet is a set of nf_tables with its elements.
 type FilterSet struct {
-	Family   uint8    `json:"family"`
-	Table    string   `json:"table"`
-	Name     string   `json:"name"`
-	Interval bool     `json:"interval,omitempty"` // Elements are pairs of the first and the one behind the last
-	Opaque   bool     `json:"opaque,omitempty"`   // a map, or keys of several fields: not decoded
+	Family   uint8  `json:"family"`
+	Table    string `json:"table"`
+	Name     string `json:"name"`
+	Interval bool   `json:"interval,omitempty"` // Elements are pairs of the first and the one behind the last
+	// Opaque marks a set without elements here: a map, keys of several fields, more elements than
+	// Filter reads, or a set that no rule looks up.
+	Opaque   bool     `json:"opaque,omitempty"`
 	Elements [][]byte `json:"elements,omitempty"`
 }
+
+// Limits of what [Client.Filter] keeps: lists of blocked addresses have millions of elements.
+const (
+	maxSetElements = 4096  // of a set
+	maxElements    = 65536 // of all sets together
+)
 
 const nfgenmsgLen = 4 // struct nfgenmsg
 
@@ -68,7 +76,8 @@ func nftRequest(op string, msg uint16, family uint8, attrs []byte) request {
 }
 
 // Filter lists the chains, rules and sets of nf_tables of this namespace. It needs CAP_NET_ADMIN in
-// the namespace, and makes the kernel load nf_tables if that is a module.
+// the namespace, and makes the kernel load nf_tables if that is a module. Elements are those of the
+// sets that rules look up; a set with too many of them is opaque.
 func (c Client) Filter(ctx context.Context) (chains []FilterChain, rules []FilterRule, sets []FilterSet, err error) {
 	q := nftRequest("chain dump", NFT_MSG_GETCHAIN, 0, nil)
 	msgs, err := c.dump(ctx, q)
@@ -86,24 +95,50 @@ func (c Client) Filter(ctx context.Context) (chains []FilterChain, rules []Filte
 	if sets, err = collect(q, msgs, err, decodeFilterSet); err != nil {
 		return nil, nil, nil, err
 	}
-	for i := range sets {
-		if sets[i].Opaque {
-			continue
-		}
-		attrs := appendAttr(nil, NFTA_SET_ELEM_LIST_TABLE, append([]byte(sets[i].Table), 0))
-		attrs = appendAttr(attrs, NFTA_SET_ELEM_LIST_SET, append([]byte(sets[i].Name), 0))
-		q := nftRequest("set element dump", NFT_MSG_GETSETELEM, sets[i].Family, attrs)
-		msgs, err := c.dump(ctx, q)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		for _, m := range msgs {
-			if err := decodeFilterElements(&sets[i], m.Data); err != nil {
-				return nil, nil, nil, opError(q, err)
-			}
-		}
+	if err := c.filterElements(ctx, rules, sets); err != nil {
+		return nil, nil, nil, err
 	}
 	return chains, rules, sets, nil
+}
+
+// filterElements reads the elements of the sets that rules look up, as far as the limits allow.
+func (c Client) filterElements(ctx context.Context, rules []FilterRule, sets []FilterSet) error {
+	type key struct {
+		family      uint8
+		table, name string
+	}
+	used := map[key]bool{}
+	for _, r := range rules {
+		for _, condition := range r.Conditions {
+			used[key{r.Family, r.Table, condition.Set}] = true
+		}
+	}
+	left := maxElements
+	for i := range sets {
+		s := &sets[i]
+		s.Opaque = s.Opaque || !used[key{s.Family, s.Table, s.Name}] || left == 0
+		if s.Opaque {
+			continue
+		}
+		attrs := appendAttr(nil, NFTA_SET_ELEM_LIST_TABLE, append([]byte(s.Table), 0))
+		attrs = appendAttr(attrs, NFTA_SET_ELEM_LIST_SET, append([]byte(s.Name), 0))
+		q := nftRequest("set element dump", NFT_MSG_GETSETELEM, s.Family, attrs)
+		msgs, err := c.dump(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, m := range msgs {
+			if err := decodeFilterElements(s, m.Data); err != nil {
+				return opError(q, err)
+			}
+			if s.Opaque = s.Opaque || len(s.Elements) > min(maxSetElements, left); s.Opaque {
+				s.Elements = nil
+				break
+			}
+		}
+		left -= len(s.Elements)
+	}
+	return nil
 }
 
 // be32 stores a big-endian number.

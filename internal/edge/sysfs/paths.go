@@ -28,6 +28,8 @@ const (
 	ProcIPTablesNames    = "proc/net/ip_tables_names"  // tables of iptables without nf_tables
 	DebugMlx5            = "sys/kernel/debug/mlx5"     // state of mlx5 functions, by PCI address
 	ConfigBnxtRe         = "sys/kernel/config/bnxt_re" // settings of Broadcom's bnxt_re by device and port
+	Hosts                = "etc/hosts"                 // addresses of names, hosts(5)
+	NSSwitch             = "etc/nsswitch.conf"         // where names are looked up, nsswitch.conf(5)
 	EtcNCCL              = "etc/nccl.conf"             // NCCL's variables for all jobs of the host
 	EtcUCX               = "etc/ucx/ucx.conf"          // UCX's variables for all jobs of the host
 )

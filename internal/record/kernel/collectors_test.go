@@ -57,6 +57,20 @@ func TestSettings(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings() without pause and FEC, -want +got:\n%s", diff)
 	}
+	want.Errors, want.Denied = nil, []string{"pause: operation not permitted", "FEC: operation not permitted"}
+	got = settings(t.Context(), driver{
+		pause: &ethtool.Error{Op: "pause", Netdev: "eth0", Err: syscall.EPERM}, fec: syscall.EPERM,
+	}, "eth0")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings() without privilege, -want +got:\n%s", diff)
+	}
+	if err := got.State(facts.EthtoolPause); !errors.Is(err, facts.ErrDenied) ||
+		err.Error() != "ethtool pause of eth0: operation not permitted" {
+		t.Errorf("State(pause) = %v, want denied", err)
+	}
+	if err := got.State(facts.EthtoolRings); err != nil {
+		t.Errorf("State(rings) = %v, want nil", err)
+	}
 }
 
 func TestModules(t *testing.T) {
@@ -84,6 +98,7 @@ func TestModules(t *testing.T) {
 			TXmW: []float64{1}, RXLow: 0.1, RXHigh: 3,
 		},
 		{Netdev: "eth3", Type: "QSFP-DD", Error: "ethtool module eth3: input/output error"},
+		{Netdev: "eth1", Error: "ethtool module eth1: operation not permitted"},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("modules() = %v, -want +got:\n%s", err, diff)
@@ -102,23 +117,36 @@ func TestDevices(t *testing.T) {
 	got, err := devices([]devlink.Reporter{
 		{Bus: "pci", Device: "0000:3b:00.1", Name: "fw_fatal", Errored: true, Errors: 2, Recoveries: 1},
 		{Bus: "pci", Device: "0000:3b:00.0", Port: &port, Name: "tx"},
+		{Bus: "pci", Device: "0000:3b:00.0", Name: "rx", Err: errors.Join(syscall.EINVAL, syscall.EIO)},
 	}, []devlink.Parameter{
+		{Bus: "pci", Device: "0000:3b:00.0", Name: "max_macs", Err: syscall.EINVAL},
 		{Bus: "pci", Device: "0000:3b:00.0", Name: "enable_roce", Values: map[string]string{"driverinit": "true"}},
 		{Bus: "pci", Device: "0000:3b:00.0", Name: "fdb", Values: map[string]string{"driverinit": "1", "runtime": "2"}},
 	}, nil, syscall.EIO)
 	want := []facts.DevlinkDevice{
 		{
-			Name: "pci/0000:3b:00.0", Reporters: []facts.HealthReporter{{Name: "tx", Port: "65535"}},
-			Parameters: map[string]string{"enable_roce": "true", "fdb": "2"}, Error: "input/output error",
+			Name: "pci/0000:3b:00.0",
+			Reporters: []facts.HealthReporter{
+				{Name: "tx", Port: "65535"}, {Name: "rx", Error: "invalid argument; input/output error"},
+			},
+			Parameters:      map[string]string{"enable_roce": "true", "fdb": "2"},
+			ParameterErrors: []string{"max_macs: invalid argument", "input/output error"},
 		},
 		{
-			Name:      "pci/0000:3b:00.1",
-			Reporters: []facts.HealthReporter{{Name: "fw_fatal", Errored: true, Errors: 2, Recoveries: 1}},
-			Error:     "input/output error",
+			Name:            "pci/0000:3b:00.1",
+			Reporters:       []facts.HealthReporter{{Name: "fw_fatal", Errored: true, Errors: 2, Recoveries: 1}},
+			ParameterErrors: []string{"input/output error"},
 		},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("devices() = %v, -want +got:\n%s", err, diff)
+	}
+	got, err = devices([]devlink.Reporter{{Bus: "pci", Device: "0000:3b:00.0", Name: "fw"}}, nil, syscall.EIO, nil)
+	want = []facts.DevlinkDevice{{
+		Name: "pci/0000:3b:00.0", Reporters: []facts.HealthReporter{{Name: "fw"}}, Error: "input/output error",
+	}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("devices() of an incomplete list = %v, -want +got:\n%s", err, diff)
 	}
 	if _, err := devices(nil, nil, syscall.EPERM, nil); !errors.Is(err, facts.ErrDenied) {
 		t.Errorf("devices() without privileges = %v, want ErrDenied", err)

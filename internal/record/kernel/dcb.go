@@ -34,25 +34,25 @@ func readDCB(ctx context.Context, s *inventory.Snapshot, query dcbQuery) ([]fact
 		return nil, facts.Absent("no RDMA port has an Ethernet network device")
 	}
 	var out []facts.DCB
-	var denied, failed error
+	var failed error
+	denied := 0
 	for _, name := range netdevs {
 		state, err := query(ctx, name)
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
 			continue
 		case errors.Is(err, os.ErrPermission):
-			denied = err
-			continue
+			denied++
 		case err != nil && state.PFC == nil && state.ETS == nil && state.DCBX == nil:
 			failed = errors.Join(failed, err)
 		}
 		out = append(out, dcbFacts(name, state, err))
 	}
 	switch {
-	case len(out) == 0 && denied != nil:
-		return nil, facts.Denied("priorities and flow control: %v", denied)
 	case len(out) == 0:
 		return nil, facts.Absent("no driver of the RDMA ports' network devices has DCB (%s)", netdevs[0])
+	case denied == len(out):
+		return nil, facts.Denied("priorities and flow control: %s", out[0].Denied[0])
 	case failed != nil && !slices.ContainsFunc(out, func(d facts.DCB) bool { return len(d.Errors) == 0 }):
 		return nil, fmt.Errorf("priorities and flow control: %w", failed)
 	}
@@ -92,7 +92,10 @@ func dcbFacts(name string, s dcbnl.State, err error) facts.DCB {
 	if b := s.Buffer; b != nil {
 		d.Buffer = &facts.Buffer{Priority: b.Priority, Bytes: b.Bytes, Total: b.Total}
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		d.Denied = append(d.Denied, err.Error())
+	case err != nil:
 		d.Errors = append(d.Errors, err.Error())
 	}
 	return d

@@ -70,6 +70,31 @@ func TestReadDCB(t *testing.T) {
 	}
 }
 
+// TestReadDCBOfSome has a device for each kind of error: only the one without DCB is left out.
+func TestReadDCBOfSome(t *testing.T) {
+	got, err := readDCB(t.Context(), dcbNode(), func(_ context.Context, name string) (dcbnl.State, error) {
+		return dcbnl.State{Netdev: name}, map[string]error{
+			"eth0": &dcbnl.OpError{Op: "IEEE get", Netdev: name, Err: syscall.EPERM}, "eth1": syscall.EOPNOTSUPP,
+		}[name]
+	})
+	want := []facts.DCB{
+		{Netdev: "eth0", Denied: []string{"dcbnl IEEE get eth0: operation not permitted"}}, {Netdev: "eth2"},
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Fatalf("readDCB: %v (-want +got):\n%s", err, diff)
+	}
+	if err := got[0].State(); !errors.Is(err, facts.ErrDenied) || !strings.Contains(err.Error(), "eth0") {
+		t.Errorf("State of eth0: %v, want denied", err)
+	}
+	got[0].Errors = []string{"input/output error"}
+	if err := got[0].State(); errors.Is(err, facts.ErrDenied) || !strings.Contains(err.Error(), "input/output") {
+		t.Errorf("State of eth0: %v, want a failure", err)
+	}
+	if err := got[1].State(); err != nil {
+		t.Errorf("State of eth2: %v, want nil", err)
+	}
+}
+
 func TestReadDCBWithoutAnswers(t *testing.T) {
 	for _, c := range []struct {
 		err, want error

@@ -40,6 +40,9 @@ func devlinkDevices(now func() time.Time) facts.Collector {
 	}
 }
 
+// oneLine returns the text of joined errors.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
 // devices joins the lists by device, in the order of names.
 func devices(
 	reporters []devlink.Reporter, parameters []devlink.Parameter, errReporters, errParameters error,
@@ -61,6 +64,9 @@ func devices(
 		if r.Port != nil {
 			h.Port = strconv.FormatUint(uint64(*r.Port), 10)
 		}
+		if r.Err != nil {
+			h.Error = oneLine(r.Err)
+		}
 		d.Reporters = append(d.Reporters, h)
 	}
 	for _, p := range parameters {
@@ -73,14 +79,20 @@ func devices(
 				d.Parameters[p.Name] = v
 			}
 		}
+		if p.Err != nil {
+			d.ParameterErrors = append(d.ParameterErrors, p.Name+": "+oneLine(p.Err))
+		}
 	}
 	if len(byName) == 0 {
 		return nil, facts.Absent("devlink shows no device in this network namespace")
 	}
 	list := make([]facts.DevlinkDevice, 0, len(byName))
 	for _, d := range byName {
-		if err := errors.Join(errReporters, errParameters); err != nil {
-			d.Error = strings.ReplaceAll(err.Error(), "\n", "; ")
+		if errReporters != nil {
+			d.Error = oneLine(errReporters)
+		}
+		if errParameters != nil {
+			d.ParameterErrors = append(d.ParameterErrors, oneLine(errParameters))
 		}
 		list = append(list, *d)
 	}

@@ -91,41 +91,50 @@ type source interface {
 	LinkMode(ctx context.Context, netdev string) (ethtool.LinkMode, error)
 }
 
-// settings asks for all parts. One that the driver doesn't support is left out; any other error is
-// listed.
+// settings asks for all parts. One that the driver doesn't support is left out; what needs more
+// privilege and any other error are listed.
 func settings(ctx context.Context, from source, name string) facts.Ethtool {
 	e := facts.Ethtool{Netdev: name}
 	known := func(what string, err error) bool {
-		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-			if cause := (*ethtool.Error)(nil); errors.As(err, &cause) {
-				err = cause.Err
-			}
-			e.Errors = append(e.Errors, what+": "+err.Error())
+		text := what + ": "
+		if cause := (*ethtool.Error)(nil); errors.As(err, &cause) {
+			text += cause.Err.Error()
+		} else if err != nil {
+			text += err.Error()
 		}
-		return err == nil
+		switch {
+		case err == nil:
+			return true
+		case errors.Is(err, errors.ErrUnsupported):
+		case errors.Is(err, fs.ErrPermission):
+			e.Denied = append(e.Denied, text)
+		default:
+			e.Errors = append(e.Errors, text)
+		}
+		return false
 	}
 	driver, err := from.Driver(name)
-	if known("driver", err) {
+	if known(facts.EthtoolDriver, err) {
 		e.Driver = driver
 	}
 	stats, err := from.Stats(name)
-	if known("statistics", err) {
+	if known(facts.EthtoolStatistics, err) {
 		e.Stats = stats
 	}
 	pause, err := from.Pause(name)
-	if known("pause", err) {
+	if known(facts.EthtoolPause, err) {
 		e.Pause = (*facts.Pause)(&pause)
 	}
 	rings, err := from.Rings(name)
-	if known("rings", err) {
+	if known(facts.EthtoolRings, err) {
 		e.Rings = (*facts.Rings)(&rings)
 	}
 	fec, err := from.FEC(name)
-	if known("FEC", err) {
+	if known(facts.EthtoolFEC, err) {
 		e.FEC = &facts.FEC{Active: fec.Active, Configured: fec.Configured, Auto: fec.Auto}
 	}
 	mode, err := from.LinkMode(ctx, name)
-	if known("link mode", err) {
+	if known(facts.EthtoolLinkMode, err) {
 		e.Mode = &facts.LinkMode{
 			Mbps: mode.Mbps, Lanes: mode.Lanes, Duplex: mode.Duplex, Autoneg: mode.Autoneg,
 			Advertised: mode.Advertised, Peer: mode.Peer,
@@ -144,24 +153,24 @@ type answer struct {
 // modules converts the answers. Network devices without a module are left out.
 func modules(answers []answer) ([]facts.Module, error) {
 	list := []facts.Module{}
-	denied := 0
+	var denied []facts.Module
 	for _, a := range answers {
 		switch {
 		case errors.Is(a.err, errors.ErrUnsupported) && a.module.Type == "":
 		case errors.Is(a.err, fs.ErrPermission):
-			denied++
+			denied = append(denied, moduleOf(a))
 		default:
 			list = append(list, moduleOf(a))
 		}
 	}
 	switch {
-	case denied > 0 && len(list) == 0:
+	case len(denied) > 0 && len(list) == 0:
 		return nil, facts.Denied(
 			"root (CAP_NET_ADMIN) would show temperature, voltage and optical power of the modules")
 	case len(list) == 0:
 		return nil, facts.Absent("no network device of a card has a pluggable module")
 	}
-	return list, nil
+	return append(list, denied...), nil
 }
 
 func moduleOf(a answer) facts.Module {

@@ -45,10 +45,15 @@ var (
 	filterHooks    = []string{"prerouting", "input", "forward", "output", "postrouting"}
 )
 
+// maxRanges limits the ranges of all conditions together: each rule that looks up a set has those
+// of the set.
+const maxRanges = 65536
+
 // filterRules converts chains, rules and sets into one list: each chain's policy, then its rules.
 func filterRules(chains []rdmanl.FilterChain, rules []rdmanl.FilterRule, sets []rdmanl.FilterSet) []facts.FilterRule {
 	slices.SortStableFunc(chains, func(a, b rdmanl.FilterChain) int { return cmp.Compare(a.Priority, b.Priority) })
 	var out []facts.FilterRule
+	left := maxRanges
 	for _, c := range chains {
 		head := facts.FilterRule{
 			Family: filterFamilies[c.Family], Table: c.Table, Chain: c.Name, Priority: c.Priority, Policy: true,
@@ -72,12 +77,22 @@ func filterRules(chains []rdmanl.FilterChain, rules []rdmanl.FilterRule, sets []
 				Family: head.Family, Table: r.Table, Chain: r.Chain, Verdict: r.Verdict, Target: r.Target,
 			}
 			for _, condition := range r.Conditions {
-				rule.Conditions = append(rule.Conditions, conditionOf(condition, r, sets))
+				converted := conditionOf(condition, r, sets)
+				if len(converted.Ranges) > left {
+					converted = unknownSet(condition.Set)
+				}
+				left -= len(converted.Ranges)
+				rule.Conditions = append(rule.Conditions, converted)
 			}
 			out = append(out, rule)
 		}
 	}
 	return out
+}
+
+// unknownSet is a condition that can't be evaluated: its set is not known.
+func unknownSet(name string) facts.FilterCondition {
+	return facts.FilterCondition{Key: "(set " + name + ")", Op: "in"}
 }
 
 func conditionOf(c rdmanl.FilterCondition, r rdmanl.FilterRule, sets []rdmanl.FilterSet) facts.FilterCondition {
@@ -93,7 +108,7 @@ func conditionOf(c rdmanl.FilterCondition, r rdmanl.FilterRule, sets []rdmanl.Fi
 			return s.Name == c.Set && s.Table == r.Table && s.Family == r.Family
 		})
 		if i < 0 || sets[i].Opaque {
-			return facts.FilterCondition{Key: "(set " + c.Set + ")", Op: "in"}
+			return unknownSet(c.Set)
 		}
 		out.Op, out.Ranges = c.Op, rangesOf(sets[i])
 		return out

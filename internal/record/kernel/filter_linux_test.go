@@ -7,11 +7,13 @@ import (
 	"net"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rdmakit/rdmakit/doctor/facts"
+	"github.com/rdmakit/rdmakit/internal/edge/rdmanl"
 )
 
 // filterCase is a ruleset for nft, and what it does with packets from 10.0.0.9 to UDP ports of
@@ -199,4 +201,40 @@ func arrives(t *testing.T, peer net.PacketConn, port int, should bool) bool {
 		}
 	}
 	return false
+}
+
+// TestFilterRanges has many rules that look up one set: conditions beyond the limit are unknown,
+// and so is a set that was not read.
+func TestFilterRanges(t *testing.T) {
+	set := rdmanl.FilterSet{Family: 1, Table: "t", Name: "ports"}
+	for i := range 4096 {
+		set.Elements = append(set.Elements, []byte{byte(i >> 8), byte(i)})
+	}
+	chains := []rdmanl.FilterChain{{Family: 1, Table: "t", Name: "c"}}
+	rule := rdmanl.FilterRule{
+		Family: 1, Table: "t", Chain: "c", Verdict: "drop",
+		Conditions: []rdmanl.FilterCondition{{Key: "dport", Op: "in", Set: "ports"}},
+	}
+	got := filterRules(chains, slices.Repeat([]rdmanl.FilterRule{rule}, 20), []rdmanl.FilterSet{set})
+	if len(got) != 21 {
+		t.Fatalf("filterRules: %d rules, want the policy and 20", len(got))
+	}
+	for i, r := range got[1:] {
+		c := r.Conditions[0]
+		key, ranges := "dport", 4096
+		if i >= 16 {
+			key, ranges = "(set ports)", 0
+		}
+		if c.Key != key || len(c.Ranges) != ranges {
+			t.Errorf("rule %d: %s with %d ranges, want %s with %d", i, c.Key, len(c.Ranges), key, ranges)
+		}
+	}
+	set.Opaque, set.Elements = true, nil
+	got = filterRules(chains, []rdmanl.FilterRule{rule}, []rdmanl.FilterSet{set})
+	fate := facts.Filtered(append(got, facts.FilterRule{
+		Family: "inet", Table: "t", Chain: "c", Hook: "input", Policy: true, Verdict: "accept",
+	}), facts.Packet{"dport": {0x12, 0xb7}}, "input")
+	if !fate.Accept || !fate.Drop {
+		t.Errorf("Filtered by an unknown set = %+v, want both", fate)
+	}
 }

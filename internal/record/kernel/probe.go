@@ -22,7 +22,7 @@ func Probe(now func() time.Time, peers []netip.Addr) facts.Collector {
 	return facts.Collector{
 		Kind: facts.KindProbe, Source: "ICMP echo without fragmentation, ARP", Cost: "a few packets to each peer, 1 " +
 			"to 10 s",
-		Privilege: "CAP_NET_RAW for ARP", Live: true,
+		Privilege: "CAP_NET_RAW for ARP", Live: true, Limit: time.Minute,
 		Collect: func(ctx context.Context, s *inventory.Snapshot, f *facts.Facts) {
 			f.Probe = facts.Read(now, func() ([]facts.Probe, error) { return probeAll(ctx, s, peers) })
 		},

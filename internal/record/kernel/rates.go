@@ -18,6 +18,10 @@ import (
 // carrierSample is the time between two looks at the carriers of network devices.
 const carrierSample = 200 * time.Millisecond
 
+// ratesTime is how long two readings of all counters may take beside the interval: some counters
+// are commands to the firmware.
+const ratesTime = 2 * time.Minute
+
 // RatesSource says what [Rates] reads.
 type RatesSource struct {
 	Root     fs.FS            // of the running node
@@ -34,6 +38,7 @@ func Rates(src RatesSource) facts.Collector {
 	return facts.Collector{
 		Kind: facts.KindRates, Source: "counters and hw_counters of ports, ethtool statistics, aer_dev_*",
 		Cost: "the interval, and a firmware command for some counters", Live: true,
+		Limit: src.Interval + ratesTime,
 		Collect: func(ctx context.Context, s *inventory.Snapshot, f *facts.Facts) {
 			f.Rates = facts.Read(src.Now, func() (facts.Rates, error) { return src.collect(ctx, s) })
 		},
@@ -56,6 +61,8 @@ type counted struct {
 	dir    string // relative to the root; without it the object is gone
 	read   func(context.Context) ([]inventory.Counter, error)
 	netdev string // "" if it is none
+	// from is Readings.From with the monotonic reading of the clock, which UTC drops.
+	from time.Time
 }
 
 func (src RatesSource) collect(ctx context.Context, s *inventory.Snapshot) (facts.Rates, error) {
@@ -203,37 +210,65 @@ func functions(s *inventory.Snapshot) []string {
 func (src RatesSource) readAll(ctx context.Context, s *inventory.Snapshot, objects []*counted, again bool) {
 	stats, statsAt, statsErr := src.statistics(ctx, s)
 	for _, o := range objects {
-		at := src.Now().UTC()
+		at := src.Now()
 		list, err := o.read(ctx)
 		if o.netdev != "" {
-			if statsErr != nil {
-				err = errors.Join(err, statsErr)
-			}
-			if own := stats[o.netdev]; len(own) > 0 {
+			own := stats[o.netdev]
+			err = errors.Join(err, statsErr, own.err)
+			if len(own.counters) > 0 {
 				at = statsAt
-				list = append(list, own...)
+				list = append(list, own.counters...)
 			}
 		}
 		switch {
 		case !again:
-			o.From, o.Before = at, list
+			o.from, o.From, o.Before = at, at.UTC(), list
 		default:
-			o.To, o.After, o.Elapsed = at, list, at.Sub(o.From)
+			o.To, o.After, o.Elapsed = at.UTC(), list, at.Sub(o.from)
 			if _, gone := fs.Stat(src.Root, o.dir); errors.Is(gone, fs.ErrNotExist) {
 				o.Lost = "/" + o.dir + " does not exist any more"
 			}
 		}
-		if err != nil && !slices.Contains(o.Errors, err.Error()) {
-			o.Errors = append(o.Errors, err.Error())
+		for _, err := range separate(err) {
+			to := &o.Errors
+			if errors.Is(err, fs.ErrPermission) {
+				to = &o.Denied
+			}
+			if !slices.Contains(*to, err.Error()) {
+				*to = append(*to, err.Error())
+			}
 		}
 	}
 }
 
-// statistics returns the driver's statistics of network devices, and when they were read.
+// separate returns the errors that were joined into one.
+func separate(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joint, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, e := range joint.Unwrap() {
+		out = append(out, separate(e)...)
+	}
+	return out
+}
+
+// ownStatistics are those of one network device.
+type ownStatistics struct {
+	counters []inventory.Counter
+	err      error
+}
+
+// statistics returns the driver's statistics of network devices, and when they were read, with the
+// monotonic reading of the clock.
 func (src RatesSource) statistics(
 	ctx context.Context, s *inventory.Snapshot,
-) (map[string][]inventory.Counter, time.Time, error) {
-	at := src.Now().UTC()
+) (map[string]ownStatistics, time.Time, error) {
+	at := src.Now()
 	if src.Ethtool.Collect == nil {
 		return nil, at, nil
 	}
@@ -242,9 +277,9 @@ func (src RatesSource) statistics(
 	if err := scratch.State(facts.KindEthtool); err != nil {
 		return nil, at, fmt.Errorf("read statistics of ethtool: %w", err)
 	}
-	out := map[string][]inventory.Counter{}
+	out := map[string]ownStatistics{}
 	for _, e := range scratch.Ethtool.Value {
-		out[e.Netdev] = facts.EthtoolCounters(e)
+		out[e.Netdev] = ownStatistics{facts.EthtoolCounters(e), e.State(facts.EthtoolStatistics)}
 	}
 	return out, at, nil
 }

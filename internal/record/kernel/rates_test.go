@@ -235,3 +235,52 @@ func TestRatesOfUpperPortsAndMembers(t *testing.T) {
 		t.Errorf("netdevs (-want +got):\n%s", diff)
 	}
 }
+
+// TestRatesIgnoreClockSteps has two readings between which the wall clock went another way than the
+// monotonic one: two reads of the clocks differ by some nanoseconds, as they do by more when the
+// clock is set. The time between the readings is that of the monotonic clock.
+func TestRatesIgnoreClockSteps(t *testing.T) {
+	first := time.Now()
+	second := first
+	for tries := 0; second.Sub(first) == second.UTC().Sub(first.UTC()); tries++ {
+		if second = time.Now(); tries == 1_000_000 {
+			t.Skip("the wall clock and the monotonic clock of this machine are one")
+		}
+	}
+	n := newNode(t)
+	src := RatesSource{Root: n.tree.FS(), Interval: time.Millisecond}
+	objects := []*counted{src.netdev("ens0np0")}
+	src.Now = func() time.Time { return first }
+	src.readAll(t.Context(), &n.snap, objects, false)
+	src.Now = func() time.Time { return second }
+	src.readAll(t.Context(), &n.snap, objects, true)
+	if o := objects[0]; o.Elapsed != second.Sub(first) || !o.To.Equal(second) || o.To.Location() != time.UTC {
+		t.Errorf("from %v to %v: elapsed %v, want %v", o.From, o.To, o.Elapsed, second.Sub(first))
+	}
+}
+
+// TestRatesOfADeniedDevice has ethtool statistics that this process may not read: the readings of
+// that device say so, with the counters that are files.
+func TestRatesOfADeniedDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		stats := facts.Collector{
+			Kind: facts.KindEthtool, Collect: func(_ context.Context, _ *inventory.Snapshot, f *facts.Facts) {
+				f.Ethtool = &facts.Datum[[]facts.Ethtool]{Value: []facts.Ethtool{
+					{Netdev: "ens0np0", Denied: []string{"statistics: operation not permitted"}},
+					{Netdev: "ens1np0", Errors: []string{"statistics: input/output error"}},
+				}}
+			},
+		}
+		d := n.collect(t.Context(), stats, func() {})
+		denied, failed := d.Value.Of("ens0np0"), d.Value.Of("ens1np0")
+		want := []string{"ethtool statistics of ens0np0: operation not permitted"}
+		if !slices.Equal(denied.Denied, want) || len(denied.Errors) > 0 || len(denied.After) == 0 {
+			t.Errorf("ens0np0: %+v, want denied %v and the counters of files", denied, want)
+		}
+		want = []string{"ethtool statistics of ens1np0: input/output error"}
+		if !slices.Equal(failed.Errors, want) || len(failed.Denied) > 0 {
+			t.Errorf("ens1np0: %+v, want errors %v", failed, want)
+		}
+	})
+}

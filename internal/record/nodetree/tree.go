@@ -58,7 +58,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -237,6 +236,11 @@ func (t *Tree) dir(name string, follow bool) (*node, error) {
 	if err := checkPath(name); err != nil {
 		return nil, err
 	}
+	return t.checkedDir(name, follow)
+}
+
+// checkedDir is dir for a name that checkPath accepts.
+func (t *Tree) checkedDir(name string, follow bool) (*node, error) {
 	cur := t.root
 	if name == "." {
 		return cur, nil
@@ -321,18 +325,26 @@ func (t *Tree) parent(name string, follow bool) (*node, string, error) {
 	if name == "." {
 		return nil, "", syscall.EISDIR
 	}
-	parent, err := t.dir(path.Dir(name), follow)
-	return parent, path.Base(name), err
+	above, base := ".", name
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		above, base = name[:i], name[i+1:]
+	}
+	parent, err := t.checkedDir(above, follow)
+	return parent, base, err
 }
 
+// checkPath is called for each entry of an archive, of which there are tens of thousands.
 func checkPath(name string) error {
 	switch {
 	case len(name) > maxPath:
 		return fmt.Errorf("%w: a path of %d bytes", fs.ErrInvalid, len(name))
-	case strings.HasPrefix(name, "/"), slices.Contains(strings.Split(name, "/"), ".."):
-		return fmt.Errorf("%w: leads out of the tree", fs.ErrInvalid)
-	case !fs.ValidPath(name), strings.ContainsRune(name, 0):
+	case !fs.ValidPath(name) || strings.IndexByte(name, 0) >= 0:
+		if strings.HasPrefix(name, "/") || slices.Contains(strings.Split(name, "/"), "..") {
+			return fmt.Errorf("%w: leads out of the tree", fs.ErrInvalid)
+		}
 		return fmt.Errorf("%w: not the path of a file", fs.ErrInvalid)
+	case len(name) <= maxName:
+		return nil
 	}
 	for elem := range strings.SplitSeq(name, "/") {
 		if len(elem) > maxName {
