@@ -216,7 +216,8 @@ func TestReadJournal(t *testing.T) {
 // checked run.
 func FuzzReadJournal(f *testing.F) {
 	f.Add([]byte(`{"begin":{"schema":"rdmakit.cluster-run/v1",` +
-		`"stages":[{"name":"pairs","kind":"bandwidth","planned":1}]}}` + "\n" + `{"round":{"stage":0,"round":0}}` + "\n"))
+		`"stages":[{"name":"pairs","kind":"bandwidth","planned":1}]}}` + "\n" +
+		`{"round":{"stage":0,"round":0}}` + "\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		run, size, err := leader.ReadJournal(bytes.NewReader(b))
 		if err != nil {
