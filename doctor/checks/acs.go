@@ -52,14 +52,17 @@ func runACS(_ context.Context, in *doctor.Input) []doctor.Finding {
 			"no GPU shares a switch or root complex with another GPU or a compute card")}
 	}
 	var findings, far []doctor.Finding
+	var unread []string
 	var good []doctor.Evidence
+	visible := false
 	for _, t := range all {
 		f := pciFunction(in, t.bridge)
+		visible = visible || hasFunction(in, t.bridge)
 		switch {
-		case f == nil || f.Partial || f.ACS == nil: // without ACS nothing redirects
-			if f != nil && !f.Partial {
-				good = append(good, configEvidence(t.bridge, "ACSCtl", "no ACS capability"))
-			}
+		case f == nil || f.Partial:
+			unread = append(unread, fmt.Sprintf("%s (%s)", t.bridge, whyUnread(in, t.bridge)))
+		case f.ACS == nil: // nothing redirects
+			good = append(good, configEvidence(t.bridge, "ACSCtl", "no ACS capability"))
 		case f.ACS.Control&(facts.ACSRequestRedirect|facts.ACSCompletionRedirect) == 0:
 			good = append(good, configEvidence(t.bridge, "ACSCtl", acsText(f.ACS.Control)))
 		case t.far && !translates(in, t):
@@ -73,15 +76,32 @@ func runACS(_ context.Context, in *doctor.Input) []doctor.Finding {
 	if len(far) > 0 {
 		findings = append(findings, rootPorts(far))
 	}
-	if len(findings) > 0 {
-		return findings
-	}
-	if len(good) == 0 {
+	switch {
+	case !visible:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
-			"the extended configuration space of the bridges between GPUs and cards is not visible")}
+			"the configuration space of the bridges between GPUs and cards is not visible")}
+	case len(unread) > 0:
+		return append(findings, doctor.Unknown(doctor.ObjectNode, "the ACS of %d of %s between GPUs and cards is not "+
+			"known: %s", len(unread), english.Count(len(all), "bridge"), english.List(unread, 2)))
+	case len(findings) > 0:
+		return findings
 	}
 	return []doctor.Finding{doctor.Passed(doctor.ObjectNode,
 		"no bridge redirects traffic between GPUs and cards: "+english.Count(len(good), "bridge"), good...)}
+}
+
+// whyUnread returns why the ACS of a bridge is not known.
+func whyUnread(in *doctor.Input, bridge string) string {
+	for _, f := range in.Facts.PCI.Value {
+		switch {
+		case f.Address != bridge:
+		case f.Error != "":
+			return f.Error
+		case f.Partial:
+			return "only the first 256 bytes of its configuration space can be read"
+		}
+	}
+	return "its configuration space is not visible"
 }
 
 // turns returns the bridges at which ways between GPUs and cards turn, each once. A redirection
@@ -133,8 +153,8 @@ func redirected(t turn, a *facts.ACS) doctor.Finding {
 		Evidence: []doctor.Evidence{configEvidence(t.bridge, "ACSCtl", acsText(a.Control))},
 		Actions: []doctor.Action{
 			doctor.Note("disable ACS in the BIOS if there are no virtual machines on this node; until the next boot:"),
-			doctor.Shell("setpci -s %s ECAP_ACS+6.w=0000", t.bridge),
-			doctor.Shell("lspci -vvv -s %s | grep ACSCtl   # want ReqRedir- CmpltRedir-", t.bridge),
+			doctor.Shell("setpci -s %s ECAP_ACS+6.w=0000", quote(t.bridge)),
+			doctor.Shell("lspci -vvv -s %s | grep ACSCtl   # want ReqRedir- CmpltRedir-", quote(t.bridge)),
 		},
 	}
 	if a.Control&facts.ACSDirectTranslated != 0 {

@@ -24,7 +24,7 @@ func hostCases() []numberCase {
 	card := func(e facts.PCIExpress) change {
 		return recorded(facts.Facts{PCI: known([]facts.PCIFunction{{Address: "0000:15:00.0", Express: &e}})})
 	}
-	bridge := func(control uint16) change { return recorded(pciOf(redirects("0000:12:01.0", control))) }
+	bridge := func(control uint16) change { return recorded(bridgesOf(redirects("0000:12:01.0", control))) }
 	noPCI := recorded(facts.Facts{PCI: failed[[]facts.PCIFunction]()})
 	group := "sys/bus/pci/devices/0000:15:00.0/iommu_group/type"
 	const version = "proc/driver/nvidia/version"
@@ -136,6 +136,19 @@ func redirects(addr string, control uint16) facts.PCIFunction {
 	}
 }
 
+// bridgesOf returns functions, and bridges that redirect nothing: the others at which ways turn in
+// the trees 47_gpu_switches and 01_ib_8hca.
+func bridgesOf(functions ...facts.PCIFunction) facts.Facts {
+	for addr := range strings.FieldsSeq(`10:01.0 11:01.0 12:00.0 12:01.0 12:02.0 20:01.0 30:01.0 44:01.0 46:00.0 46:01.0
+		46:02.0 50:01.0 78:01.0 7a:00.0 7a:01.0 7a:02.0 90:01.0 a0:01.0 ac:01.0 ae:00.0 ae:01.0 ae:02.0 b0:01.0 d0:01.0`) {
+		addr = "0000:" + addr
+		if !slices.ContainsFunc(functions, func(f facts.PCIFunction) bool { return f.Address == addr }) {
+			functions = append(functions, redirects(addr, 0))
+		}
+	}
+	return pciOf(functions...)
+}
+
 func pciOf(functions ...facts.PCIFunction) facts.Facts { return facts.Facts{PCI: known(functions)} }
 
 // daemons records one daemon with limits of locked memory in bytes, 0 for none.
@@ -204,47 +217,47 @@ func TestACS(t *testing.T) {
 		t.Helper()
 		set("sys/bus/pci/devices/0000:19:00.0/iommu_group/type", "DMA")(t, tree)
 	}
-	far := recorded(pciOf(redirects("0000:11:01.0", 0x1d)))
+	far := recorded(bridgesOf(redirects("0000:11:01.0", 0x1d)))
 	for _, c := range []struct {
 		name, tree string
 		change     change
 		want       []string
 	}{
 		{
-			"the card's port redirects", switches, recorded(pciOf(redirects("0000:12:00.0", 0x1d))),
+			"the card's port redirects", switches, recorded(bridgesOf(redirects("0000:12:00.0", 0x1d))),
 			[]string{"warn 0000:12:00.0"},
 		},
 		{
-			"completions alone", switches, recorded(pciOf(redirects("0000:12:02.0", facts.ACSCompletionRedirect),
+			"completions alone", switches, recorded(bridgesOf(redirects("0000:12:02.0", facts.ACSCompletionRedirect),
 				other)),
 			[]string{"warn 0000:12:02.0"},
 		},
 		{
-			"requests alone", switches, recorded(pciOf(redirects("0000:12:02.0", facts.ACSRequestRedirect), other)),
+			"requests alone", switches, recorded(bridgesOf(redirects("0000:12:02.0", facts.ACSRequestRedirect), other)),
 			[]string{"warn 0000:12:02.0"},
 		},
 		{
-			"both ends", switches, recorded(pciOf(redirects("0000:12:01.0", 0x1d), redirects("0000:12:00.0", 0x1d))),
+			"both ends", switches, recorded(bridgesOf(redirects("0000:12:01.0", 0x1d), redirects("0000:12:00.0", 0x1d))),
 			[]string{"warn 0000:12:00.0", "warn 0000:12:01.0"},
 		},
 		{
 			"source validation and upstream forwarding", switches,
-			recorded(pciOf(redirects("0000:12:01.0", facts.ACSSourceValidation|facts.ACSUpstreamForwarding))),
+			recorded(bridgesOf(redirects("0000:12:01.0", facts.ACSSourceValidation|facts.ACSUpstreamForwarding))),
 			[]string{"pass node"},
 		},
 		{
-			"with direct translated requests", switches, recorded(pciOf(redirects("0000:12:01.0", 0x5d))),
+			"with direct translated requests", switches, recorded(bridgesOf(redirects("0000:12:01.0", 0x5d))),
 			[]string{"info 0000:12:01.0"},
 		},
 		{
 			"above the common switch, and below the cards' own", switches,
-			recorded(pciOf(redirects("0000:10:01.0", 0x1d), redirects("0000:14:00.0", 0x1d), other)),
+			recorded(bridgesOf(redirects("0000:10:01.0", 0x1d), redirects("0000:14:00.0", 0x1d), other)),
 			[]string{"pass node"},
 		},
 		{"nothing about the bridges", switches, recorded(pciOf()), []string{"not-applicable node"}},
 		{
 			"only 256 bytes", switches, recorded(pciOf(facts.PCIFunction{Address: "0000:12:01.0", Partial: true})),
-			[]string{"not-applicable node"},
+			[]string{"unknown node"},
 		},
 		{
 			"without privilege", switches, recorded(facts.Facts{PCI: &facts.Datum[[]facts.PCIFunction]{Denied: "64 " +
@@ -252,7 +265,7 @@ func TestACS(t *testing.T) {
 			[]string{"needs-privilege node"},
 		},
 		{
-			"in a virtual machine", switches, all(guest, recorded(pciOf(redirects("0000:12:01.0", 0x1d)))),
+			"in a virtual machine", switches, all(guest, recorded(bridgesOf(redirects("0000:12:01.0", 0x1d)))),
 			[]string{"not-applicable node"},
 		},
 		{"a machine without GPUs", "58_two_ib_fabrics", recorded(pciOf()), []string{"not-applicable node"}},

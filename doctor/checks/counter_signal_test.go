@@ -251,19 +251,23 @@ func TestLinkWidth(t *testing.T) {
 	}
 	runCounters(t, []counterSituation{
 		{"4X", "link-width", ibTree, nil, []string{"pass node"}, "rate = 400 Gb/sec (4X NDR)"},
+		{ // the kernel has no LinkSpeedSupported: nothing may be said about the speed
+			"4X at the speed of an older generation", "link-width", ibTree, eight("rate", "40 Gb/sec (4X QDR)"),
+			[]string{"pass node"}, "8 InfiniBand links with more than one lane (rdmactl fabric links --downtrained",
+		},
 		{"1X", "link-width", ibTree, port("mlx5_0", "rate", "100 Gb/sec (1X NDR)"), []string{
 			"pass node", "fail " + port0,
 		}, "the link uses a single lane: 100 Gb/sec (1X NDR)"},
 		{"a split cable", "link-width", ibTree, eight("rate", "200 Gb/sec (2X NDR)"), []string{"pass node"}, ""},
 		{"down", "link-width", ibTree, all(state("mlx5_0", "1: DOWN", "2: Polling"), port("mlx5_0", "rate",
-			"2.5 Gb/sec (1X SDR)")), []string{"pass node"}, "7 links"},
+			"2.5 Gb/sec (1X SDR)")), []string{"pass node"}, "7 InfiniBand links"},
 		{"Ethernet without ethtool", "link-width", roceTree, nil, []string{"not-applicable node"}, "takes ethtool"},
 		{"25 Gb/s are one lane by design", "link-width", roceTree, eight("rate", "25 Gb/sec (1X EDR)"), []string{
 			"not-applicable node",
 		}, ""},
 		{"as fast as both can", "link-width", roceTree, modes(100000, "Autoneg", "100000baseCR4/Full"), []string{
 			"pass node",
-		}, ""},
+		}, "1 Ethernet link at the highest speed that both ends advertise"},
 		{
 			"slower than both can", "link-width", roceTree, modes(100000, "200000baseCR4/Full", "100000baseCR4/Full"),
 			[]string{"fail " + port0},

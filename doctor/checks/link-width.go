@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/facts"
@@ -17,14 +18,15 @@ import (
 
 func linkWidth() doctor.Check {
 	return doctor.Check{
-		ID: "link-width", Title: "link of a compute port with fewer lanes or a lower speed than both ends can",
+		ID: "link-width", Title: "link of a compute port with a single lane, or slower than both ends can",
 		Severity: doctor.OutcomeFail, Numbers: []int{35}, Group: doctor.GroupLink, Needs: doctor.NeedDevices,
 		Reads: []string{portFiles("rate")}, Uses: []facts.Kind{facts.KindEthtool},
 		Explanation: prose.Join(`
 			A link that can't train all lanes falls back to one (1X), and one that can't train at its speed
 			falls back to the next lower. The port is active and works, at a fraction of its bandwidth, and
 			every collective waits for it. Two lanes (2X) are not a fault: cables that split a switch port have
-			so many.`),
+			so many. Of an InfiniBand link the kernel reports only what is active: which speeds both ends support
+			is in their PortInfo, which rdmactl fabric links --downtrained reads.`),
 		Remedy: "Clean and reseat the cable and the transceivers at both ends, then replace the cable. Check " +
 			"rail-rate compares the ports of the node.",
 		Sources: []string{
@@ -38,7 +40,7 @@ func linkWidth() doctor.Check {
 
 func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
 	var findings []doctor.Finding
-	var good []doctor.Evidence
+	var lanes, speeds []doctor.Evidence // of links that are as they should be
 	unknown := ""
 	for p := range ports(in.Snapshot) {
 		if p.port.Role != inventory.RoleCompute || !p.active() {
@@ -48,7 +50,7 @@ func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
 		case p.port.LinkLayer == inventory.LinkLayerInfiniBand && p.port.Rate != nil && p.port.Rate.Width > 0:
 			ev := p.evidence("rate", rawRate(p.port.Rate))
 			if p.port.Rate.Width > 1 {
-				good = append(good, ev)
+				lanes = append(lanes, ev)
 				continue
 			}
 			findings = append(findings, doctor.Finding{
@@ -64,9 +66,17 @@ func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
 			case f.Outcome != "":
 				findings = append(findings, f)
 			default:
-				good = append(good, ev...)
+				speeds = append(speeds, ev...)
 			}
 		}
+	}
+	var good []string
+	if n := len(lanes); n > 0 {
+		good = append(good, english.Count(n, "InfiniBand link")+" with more than one lane (rdmactl fabric links "+
+			"--downtrained compares the speed with what both ends support)")
+	}
+	if n := len(speeds); n > 0 {
+		good = append(good, english.Count(n, "Ethernet link")+" at the highest speed that both ends advertise")
 	}
 	switch {
 	case len(findings) == 0 && len(good) == 0 && unknown != "":
@@ -75,8 +85,7 @@ func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s",
 			noneOf(in.Snapshot, "no active compute port has a width"))}
 	case len(good) > 0:
-		pass := doctor.Passed(doctor.ObjectNode,
-			english.Count(len(good), "link")+" with all the lanes and the speed that both ends have", good...)
+		pass := doctor.Passed(doctor.ObjectNode, strings.Join(good, "; "), append(lanes, speeds...)...)
 		findings = append([]doctor.Finding{pass}, findings...)
 	}
 	return findings

@@ -117,6 +117,12 @@ func pciFunction(in *doctor.Input, addr string) *facts.PCIFunction {
 	return &all[i]
 }
 
+// hasFunction reports whether the configuration space of a function was looked at, even if in vain.
+func hasFunction(in *doctor.Input, addr string) bool {
+	return in.Facts.PCI.Known() && slices.ContainsFunc(in.Facts.PCI.Value,
+		func(f facts.PCIFunction) bool { return f.Address == addr })
+}
+
 // configEvidence returns a field of the configuration space, in the words of lspci.
 func configEvidence(addr, field, value string) doctor.Evidence {
 	return doctor.Evidence{Path: "pci:" + addr + ":" + field, Value: value}

@@ -65,7 +65,6 @@ func daemonEvidence(d facts.Daemon) doctor.Evidence {
 func daemonFinding(d facts.Daemon) (doctor.Finding, bool) {
 	f := doctor.Finding{Object: d.Name, Kind: doctor.KindOther, Evidence: []doctor.Evidence{daemonEvidence(d)}}
 	small := func(l inventory.Limit) bool { return !l.Unlimited && l.Bytes < memlockLeast }
-	unit := d.Name + ".service"
 	switch {
 	case d.Memlock.Soft.Unlimited:
 		return f, false
@@ -84,13 +83,44 @@ func daemonFinding(d facts.Daemon) (doctor.Finding, bool) {
 			d.Name,
 			d.Memlock.Soft, d.Memlock.Hard)
 	}
-	f.Actions = []doctor.Action{
-		doctor.Shell("mkdir -p /etc/systemd/system/%s.d", unit),
-		doctor.Shell(`printf '[Service]\nLimitMEMLOCK=infinity\n' > /etc/systemd/system/%s.d/memlock.conf`, unit),
-		doctor.Shell("systemctl daemon-reload && systemctl restart %s", unit),
-	}
+	f.Actions = limitActions(d)
 	for _, c := range d.Settings {
 		f.Evidence = append(f.Evidence, doctor.Evidence{Path: "daemons:" + c.Path, Value: c.Value})
 	}
 	return f, true
+}
+
+// units are the systemd units of daemons, as their packages name them. Those of Grid Engine, RKE2
+// and Ray differ from site to site.
+func units() map[string]string {
+	return map[string]string{
+		"slurmd": "slurmd.service", "pbs_mom": "pbs.service", "condor_startd": "condor.service",
+		"sbatchd": "lsfd.service", "flux-broker": "flux.service", "nomad": "nomad.service",
+		"containerd": "containerd.service", "dockerd": "docker.service", "crio": "crio.service",
+		"k3s-server": "k3s.service", "k3s-agent": "k3s-agent.service",
+	}
+}
+
+// limitActions set the limit in the unit of a daemon: the one of its cgroup, or else the usual one.
+func limitActions(d facts.Daemon) []doctor.Action {
+	unit := d.Unit
+	if unit == "" {
+		unit = units()[d.Name]
+	}
+	if unit == "" {
+		return []doctor.Action{
+			doctor.Shell("systemctl status %d   # shows the unit of this process", d.PID),
+			doctor.Note("set LimitMEMLOCK=infinity in that unit (systemctl edit YOUR_UNIT) and restart it; without a "+
+				"unit, raise the limit where %s is started", printable(d.Name)),
+		}
+	}
+	dir := "/etc/systemd/system/" + unit + ".d"
+	actions := []doctor.Action{
+		doctor.Shell("mkdir -p %s", quote(dir)),
+		doctor.Shell(`printf '[Service]\nLimitMEMLOCK=infinity\n' > %s`, quote(dir+"/memlock.conf")),
+	}
+	if d.Name == "dockerd" {
+		actions = append(actions, doctor.Note("a restart of Docker stops its containers, unless live-restore is set"))
+	}
+	return append(actions, doctor.Shell("systemctl daemon-reload && systemctl restart %s", quote(unit)))
 }

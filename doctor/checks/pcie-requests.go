@@ -34,7 +34,9 @@ func pcieRequests() doctor.Check {
 			of at most MaxPayload bytes, each with a header of about 26 bytes. With small ones a fast card does
 			not reach its rate when it sends. Where a card's packets are larger than a bridge above it accepts,
 			they are errors.`),
-		Remedy: "Set both in the BIOS, or MaxReadReq with setpci. Compare with another node first.",
+		Remedy: prose.Join(`
+			Set both in the BIOS. MaxReadReq can also be set with setpci in bits 14:12 of the Device Control
+			register (CAP_EXP+8; 5 is 4096 bytes), at every boot. Compare with another node first.`),
 		Sources: []string{
 			"PCI Express Base Specification, Device Control Register; include/uapi/linux/pci_regs.h (PCI_EXP_DEVCTL)",
 			"drivers/pci/probe.c (pci_configure_mps)",
@@ -129,8 +131,9 @@ func requestFinding(in *doctor.Input, p portRef, e *facts.PCIExpress) (doctor.Fi
 	}
 	f.Summary = fmt.Sprintf("the card reads memory in requests of at most %d bytes", e.MaxReadRequest)
 	f.Actions = []doctor.Action{
-		doctor.Shell("setpci -s %s CAP_EXP+8.w=5000:7000   # 4096 bytes, until the next boot", addr),
-		doctor.Note("for good: in the BIOS, or with mlxconfig MAX_ACC_OUT_READ"),
+		doctor.Shell("setpci -s %s CAP_EXP+8.w=5000:7000   # bits 14:12 of Device Control: 5 is 4096 bytes", quote(addr)),
+		doctor.Note("the register is lost at the next reset or boot: repeat setpci in a unit that runs before jobs, or " +
+			"set Maximum Read Request in the BIOS, where it has that setting"),
 	}
 	return f, true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/doctor"
@@ -48,7 +49,7 @@ func runRailRoute(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
 			"no active RoCE rail has an IPv4 address whose prefix length is known")}
 	}
-	w := &ways{in: in, routing: in.Facts.Routes.Value}
+	w := &ways{in: in, routing: in.Facts.Routes.Value, tables: map[string]uint32{}}
 	for _, r := range rails {
 		w.own(r)
 	}
@@ -65,6 +66,7 @@ func runRailRoute(_ context.Context, in *doctor.Input) []doctor.Finding {
 type ways struct {
 	in       *doctor.Input
 	routing  facts.Routing
+	tables   map[string]uint32 // that the remedies choose, by network device
 	good     int
 	findings []doctor.Finding
 	evidence []doctor.Evidence
@@ -81,7 +83,7 @@ func (w *ways) own(r ipRail) {
 		_, err := w.routing.Lookup(bound)
 		free := facts.Flow{From: a.Addr(), To: peer}
 		hops, freeErr := w.routing.Lookup(free)
-		f := doctor.Finding{Object: r.object(), Actions: tableActions(r, a)}
+		f := doctor.Finding{Object: r.object(), Actions: w.tableActions(r, a)}
 		switch {
 		case errors.Is(err, facts.ErrUndecided) || errors.Is(freeErr, facts.ErrUndecided):
 			w.findings = append(w.findings, doctor.Unknown(r.object(), "the way from %v: %v", a.Addr(),
@@ -141,7 +143,7 @@ func (w *ways) across(rails []ipRail) {
 			Outcome: doctor.OutcomeWarn, Object: r.object(), Evidence: []doctor.Evidence{evidence[r.object()]},
 			Summary: fmt.Sprintf("no route by %s to the subnets of the other rails, which %s have", r.netdev.Name,
 				english.Count(len(reach), "other rail")),
-			Actions: tableActions(r, r.addrs[0]),
+			Actions: w.tableActions(r, r.addrs[0]),
 		}
 		if len(reach) == 0 {
 			f.Outcome = doctor.OutcomeInfo
@@ -185,11 +187,62 @@ func wayEvidence(f facts.Flow, hops []facts.Route, err error) doctor.Evidence {
 	return doctor.Evidence{Path: path, Value: strings.Join(words, ", ")}
 }
 
-func tableActions(r ipRail, a netip.Prefix) []doctor.Action {
-	table := 100 + r.netdev.Index
-	return []doctor.Action{
-		doctor.Shell("ip route add %v dev %s src %v table %d", a.Masked(), quote(r.netdev.Name), a.Addr(), table),
-		doctor.Shell("ip route add default via YOUR_GATEWAY dev %s table %d", quote(r.netdev.Name), table),
-		doctor.Shell("ip rule add from %v table %d", a.Addr(), table),
+// firstTable is the lowest number of a table that remedies choose: above the three of the kernel,
+// and those that VRFs, container networks and the setup scripts of clouds usually take.
+const firstTable = 20001
+
+// tableActions give a rail a routing table, or complete the one that a rule selects by its address.
+func (w *ways) tableActions(r ipRail, a netip.Prefix) []doctor.Action {
+	table, ruled := ruledTable(w.routing, a.Addr())
+	if !ruled {
+		table = w.freeTable(r.netdev.Name)
 	}
+	actions := []doctor.Action{
+		doctor.Shell("ip route replace %v dev %s src %v table %d", a.Masked(), quote(r.netdev.Name), a.Addr(), table),
+		doctor.Shell("ip route replace default via YOUR_GATEWAY dev %s table %d", quote(r.netdev.Name), table),
+	}
+	if !ruled {
+		actions = append(actions, doctor.Shell("ip rule add from %v table %d", a.Addr(), table))
+	}
+	return actions
+}
+
+// ruledTable returns the table that a rule selects by this source address and nothing else.
+func ruledTable(routing facts.Routing, a netip.Addr) (uint32, bool) {
+	for _, rule := range routing.Rules {
+		only := facts.Rule{Priority: rule.Priority, From: rule.From, Table: rule.Table, Action: "lookup"}
+		if rule.From.IsSingleIP() && rule.From.Addr() == a && rule.Table != 0 && !reserved(rule.Table) &&
+			reflect.DeepEqual(rule, only) {
+			return rule.Table, true
+		}
+	}
+	return 0, false
+}
+
+// reserved reports whether a table has a meaning for the kernel (linux/rtnetlink.h).
+func reserved(table uint32) bool {
+	return table == facts.TableDefault || table == facts.TableMain || table == facts.TableLocal
+}
+
+// freeTable returns a table for a rail that neither a rule, a route nor another remedy uses.
+func (w *ways) freeTable(netdev string) uint32 {
+	if table, ok := w.tables[netdev]; ok {
+		return table
+	}
+	used := map[uint32]bool{}
+	for _, rule := range w.routing.Rules {
+		used[rule.Table] = true
+	}
+	for _, route := range w.routing.Routes {
+		used[route.Table] = true
+	}
+	for _, table := range w.tables {
+		used[table] = true
+	}
+	table := uint32(firstTable)
+	for used[table] {
+		table++
+	}
+	w.tables[netdev] = table
+	return table
 }

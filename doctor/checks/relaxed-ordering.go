@@ -54,7 +54,7 @@ func runRelaxedOrdering(_ context.Context, in *doctor.Input) []doctor.Finding {
 			Evidence: []doctor.Evidence{configEvidence(g.value, "DevCtl.RlxdOrd", "-")},
 			Actions: []doctor.Action{
 				doctor.Note("the BIOS or the kernel disabled it; the kernel does so below root ports with an erratum"),
-				doctor.Shell("setpci -s %s CAP_EXP+8.w=10:10   # enables it until the next boot", g.value),
+				doctor.Shell("setpci -s %s CAP_EXP+8.w=10:10   # enables it until the next boot", quote(g.value)),
 			},
 		}
 		if m.virtual {

@@ -353,8 +353,9 @@ type ClockDiscipline struct {
 type Daemon struct {
 	Name    string `json:"name"` // slurmd, containerd, …
 	PID     int    `json:"pid"`
-	Memlock Range  `json:"memlock"` // locked memory in bytes
-	Files   Range  `json:"files"`   // open files
+	Unit    string `json:"unit,omitempty"` // of systemd, by the cgroup of the process; "" if it has none
+	Memlock Range  `json:"memlock"`        // locked memory in bytes
+	Files   Range  `json:"files"`          // open files
 	// Settings are those of systemd and of logins about locked memory, whether or not they apply to
 	// the daemon.
 	Settings []DaemonSetting `json:"settings,omitempty"`

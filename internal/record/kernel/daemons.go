@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -27,7 +28,7 @@ var starters = []string{
 // daemons reads the limits of the daemons that start jobs.
 func daemons(now func() time.Time) facts.Collector {
 	return facts.Collector{
-		Kind: facts.KindDaemons, Source: "/proc/PID/comm, /proc/PID/limits", Cost: "one small file of each process",
+		Kind: facts.KindDaemons, Source: "/proc/PID/comm, limits and cgroup", Cost: "one small file of each process",
 		Collect: func(ctx context.Context, _ *inventory.Snapshot, f *facts.Facts) {
 			f.Daemons = facts.Read(now, func() ([]facts.Daemon, error) { return running(ctx, os.DirFS("/")) })
 		},
@@ -58,17 +59,36 @@ func running(ctx context.Context, root fs.FS) ([]facts.Daemon, error) {
 		if err != nil {
 			continue
 		}
-		d := facts.Daemon{Name: name, PID: pid}
+		cgroup, _ := fs.ReadFile(root, path.Join(dir, "cgroup")) // without it the unit is not known
+		d := facts.Daemon{Name: name, PID: pid, Unit: unitOf(string(cgroup))}
 		var known [2]bool
 		d.Memlock, known[0] = limitOf(string(limits), "Max locked memory")
 		d.Files, known[1] = limitOf(string(limits), "Max open files")
 		if known == [2]bool{true, true} {
-			d.Settings = daemonSettings(root, name)
+			d.Settings = daemonSettings(root, cmp.Or(d.Unit, name+".service"))
 			out = append(out, d)
 		}
 	}
 	slices.SortFunc(out, func(a, b facts.Daemon) int { return a.PID - b.PID })
 	return out, nil
+}
+
+// unitOf returns the service in /proc/PID/cgroup that a process belongs to: the last one on the way
+// to its cgroup in the hierarchy of systemd, which is the only one of version 2. "" without one.
+func unitOf(cgroup string) string {
+	for line := range strings.Lines(cgroup) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) < 3 || f[1] != "" && f[1] != "name=systemd" {
+			continue
+		}
+		names := strings.Split(f[2], "/")
+		for _, name := range slices.Backward(names) {
+			if strings.HasSuffix(name, ".service") {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // limitOf returns a limit of /proc/PID/limits, and whether it is there and valid.
@@ -88,7 +108,7 @@ func limitOf(limits, label string) (facts.Range, bool) {
 
 // daemonSettings returns the lines about locked memory: of the unit of a daemon, of systemd, and
 // for logins. Nothing else of these files is kept, because units hold passwords.
-func daemonSettings(root fs.FS, daemon string) []facts.DaemonSetting {
+func daemonSettings(root fs.FS, service string) []facts.DaemonSetting {
 	var out []facts.DaemonSetting
 	add := func(pattern string, is func(line string) bool) {
 		names, _ := fs.Glob(root, pattern) // only a bad pattern fails
@@ -111,9 +131,9 @@ func daemonSettings(root fs.FS, daemon string) []facts.DaemonSetting {
 		return len(f) == 4 && (f[0] == "*" || f[0] == "root") && f[2] == "memlock"
 	}
 	for _, dir := range []string{"usr/lib/systemd/system", "lib/systemd/system", "etc/systemd/system"} {
-		add(path.Join(dir, daemon+".service"), unit)
+		add(path.Join(dir, service), unit)
 	}
-	add("etc/systemd/system/"+daemon+".service.d/*.conf", unit)
+	add("etc/systemd/system/"+service+".d/*.conf", unit)
 	add(sysfs.SystemdConfig, system)
 	add(sysfs.SystemdConfig+".d/*.conf", system)
 	add(sysfs.SecurityLimits, login)

@@ -80,12 +80,13 @@ Max locked memory         8388608              unlimited            bytes
 	tree := nodetree.New()
 	for name, content := range map[string]string{
 		"proc/811/comm": "slurmd\n", "proc/811/limits": limits,
-		"proc/99/comm": "containerd\n", "proc/99/limits": limits,
+		"proc/811/cgroup": "12:memory:/other.service\n1:name=systemd:/system.slice/slurm-gpu.service/step.scope\n",
+		"proc/99/comm":    "containerd\n", "proc/99/limits": limits, "proc/99/cgroup": "0::/user.slice/session-1.scope\n",
 		"proc/1/comm": "systemd\n", "proc/1/limits": limits,
 		"proc/12/comm": "slurmd\n", "proc/12/limits": "Max locked memory lots more\n", // cut off
 		"proc/meminfo": "x\n",
-		"etc/systemd/system/slurmd.service.d/limit.conf": "[Service]\nEnvironment=PASSWORD=x\nLimitMEMLOCK=64K\n",
-		"etc/systemd/system.conf":                        "[Manager]\n#DefaultLimitMEMLOCK=8M\n",
+		"etc/systemd/system/slurm-gpu.service.d/limit.conf": "[Service]\nEnvironment=PASSWORD=x\nLimitMEMLOCK=64K\n",
+		"etc/systemd/system.conf":                           "[Manager]\n#DefaultLimitMEMLOCK=8M\n",
 		"etc/security/limits.conf": "# all\n* hard memlock unlimited\nann hard memlock 1\n* " +
 			"hard core 0\n",
 	} {
@@ -96,10 +97,13 @@ Max locked memory         8388608              unlimited            bytes
 	memlock := facts.Range{Soft: inventory.Limit{Bytes: 8 << 20}, Hard: inventory.Limit{Unlimited: true}}
 	files := facts.Range{Soft: inventory.Limit{Bytes: 1024}, Hard: inventory.Limit{Bytes: 524288}}
 	login := facts.DaemonSetting{Path: "/etc/security/limits.conf", Value: "* hard memlock unlimited"}
-	unit := facts.DaemonSetting{Path: "/etc/systemd/system/slurmd.service.d/limit.conf", Value: "LimitMEMLOCK=64K"}
+	unit := facts.DaemonSetting{Path: "/etc/systemd/system/slurm-gpu.service.d/limit.conf", Value: "LimitMEMLOCK=64K"}
 	want := []facts.Daemon{
 		{Name: "containerd", PID: 99, Memlock: memlock, Files: files, Settings: []facts.DaemonSetting{login}},
-		{Name: "slurmd", PID: 811, Memlock: memlock, Files: files, Settings: []facts.DaemonSetting{unit, login}},
+		{
+			Name: "slurmd", PID: 811, Unit: "slurm-gpu.service", Memlock: memlock, Files: files,
+			Settings: []facts.DaemonSetting{unit, login},
+		},
 	}
 	got, err := running(t.Context(), tree.FS())
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
