@@ -58,7 +58,8 @@ type CheckResult struct {
 	ID    string `json:"id"`    // ID of the check, stable
 	Title string `json:"title"` // title of the check, one line
 	// Outcome is the worst outcome of its findings that are not suppressed; pass if all of its
-	// findings are suppressed.
+	// findings are suppressed. It is unknown if a finding of an earlier check names a folder that
+	// could not be read and that this check reads too, unless its own findings are worse.
 	Outcome Outcome `json:"outcome"`
 	Group   Group   `json:"group,omitempty"`  // part of the node that the check is about
 	Shadow  bool    `json:"shadow,omitempty"` // the check is on trial and does not count
@@ -67,9 +68,13 @@ type CheckResult struct {
 	Suppressed bool `json:"suppressed,omitempty"`
 }
 
-// add appends a check's findings and counts them.
-func (r *Report) add(c Check, findings []Finding) {
+// add appends a check's findings and counts them. The outcome of a check that is blind, because a
+// folder could not be read that a finding of another check names, is unknown at best.
+func (r *Report) add(c Check, findings []Finding, blind bool) {
 	worst, suppressed := OutcomeNotApplicable, false
+	if blind {
+		worst = OutcomeUnknown
+	}
 	for _, f := range findings {
 		switch {
 		case f.Suppressed != nil:

@@ -105,12 +105,12 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 		r.Objects = objectsOf(in.Snapshot)
 	}
 	chosen := slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return !opts.wants(c.ID) })
-	for i, findings := range runAll(ctx, chosen, in, opts) {
-		c := chosen[i]
+	for i, result := range runAll(ctx, chosen, in, opts) {
+		c, findings := chosen[i], result.findings
 		c.Shadow = c.Shadow || slices.Contains(opts.Shadow, c.ID)
 		finish(c, in.Snapshot, findings)
 		suppress(findings, opts.Suppressions, now)
-		r.add(c, findings)
+		r.add(c, findings, result.blind)
 	}
 	for _, s := range opts.Suppressions {
 		if s.Expired(now) {
@@ -128,8 +128,15 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 	return r, nil
 }
 
-// runAll runs checks side by side and returns the findings of each, in their order.
-func runAll(ctx context.Context, checks []Check, in Input, opts Options) [][]Finding {
+// result is what one check found.
+type result struct {
+	findings []Finding
+	// blind reports that a folder could not be read that a finding of an earlier check names.
+	blind bool
+}
+
+// runAll runs checks side by side and returns the results, in their order.
+func runAll(ctx context.Context, checks []Check, in Input, opts Options) []result {
 	switch {
 	case in.Facts == nil:
 		in.Facts = facts.New(nil)
@@ -143,14 +150,14 @@ func runAll(ctx context.Context, checks []Check, in Input, opts Options) [][]Fin
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.Budget, fmt.Errorf("the budget of %v is used up", opts.Budget))
 		defer cancel()
 	}
-	results, ran := make([][]Finding, len(checks)), make([]bool, len(checks))
+	results, ran := make([]result, len(checks)), make([]bool, len(checks))
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
 	for i, c := range checks {
 		free <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-free }()
-			results[i], ran[i] = runOne(ctx, c, in.forCheck(c, opts.Thresholds))
+			results[i].findings, ran[i] = runOne(ctx, c, in.forCheck(c, opts.Thresholds))
 		})
 	}
 	wg.Wait()
@@ -161,9 +168,18 @@ func runAll(ctx context.Context, checks []Check, in Input, opts Options) [][]Fin
 	files := in.Facts.Files.Problems()
 	slices.SortStableFunc(files, func(a, b inventory.Problem) int { return strings.Compare(a.Path, b.Path) })
 	problems := slices.Concat(in.Snapshot.Problems, files)
+	blind := map[string]int{} // checks that the finding about a folder stands for, by its path
 	for i, c := range checks {
 		if ran[i] {
-			results[i] = append(results[i], unread(c, problems)...)
+			results[i].unread(c, problems, blind)
+		}
+	}
+	for _, r := range results {
+		for i, f := range r.findings {
+			if len(f.Evidence) == 1 && f.Outcome == OutcomeUnknown && blind[f.Evidence[0].Path] > 1 {
+				r.findings[i].Summary += fmt.Sprintf("; further checks of files below it are unknown too: %d",
+					blind[f.Evidence[0].Path]-1)
+			}
 		}
 	}
 	return results
@@ -268,19 +284,29 @@ func (a answer) result() []Finding {
 	return slices.Clone(a.findings)
 }
 
-// unread returns a finding for each file of the check that could not be read, so that no check
-// silently ignores unreadable files.
-func unread(c Check, problems []inventory.Problem) []Finding {
-	var findings []Finding
+// unread adds a finding for each file of the check that could not be read, so that no check
+// silently ignores unreadable files. A folder above the files of many checks, such as the dangling
+// link of a device, is reported by the first of them.
+func (r *result) unread(c Check, problems []inventory.Problem, blind map[string]int) {
 	for _, p := range problems {
-		if !slices.ContainsFunc(c.Reads, func(pattern string) bool { return concerns(pattern, p.Path) }) {
+		above, exact := false, false
+		for _, pattern := range c.Reads {
+			above = above || concerns(pattern, p.Path)
+			exact = exact || concerns(pattern, p.Path) && strings.Count(pattern, "/") == strings.Count(p.Path, "/")
+		}
+		if !above {
+			continue
+		}
+		if exact {
+			blind[p.Path] = max(blind[p.Path], 1)
+		} else if blind[p.Path]++; blind[p.Path] > 1 {
+			r.blind = true
 			continue
 		}
 		f := Unknown(objectOf(p.Path), "no usable value in %s: %s", p.Path, p.Error)
 		f.Evidence = []Evidence{{Path: p.Path, Value: p.Error}}
-		findings = append(findings, f)
+		r.findings = append(r.findings, f)
 	}
-	return findings
 }
 
 // concerns reports whether the path matches the pattern, or is a directory above a path that does.

@@ -87,7 +87,10 @@ func TestPCIRemediesQuoteAddresses(t *testing.T) {
 		function facts.PCIFunction
 	}{
 		{"acs", "0000:12:01.0", redirects(hostile, 0x1d)},
-		{"pcie-requests", "0000:15:00.0", facts.PCIFunction{Address: hostile, Express: &facts.PCIExpress{MaxReadRequest: 256}}},
+		{
+			"pcie-requests", "0000:15:00.0",
+			facts.PCIFunction{Address: hostile, Express: &facts.PCIExpress{MaxReadRequest: 256}},
+		},
 		{"relaxed-ordering", "0000:15:00.0", facts.PCIFunction{Address: hostile, Express: &facts.PCIExpress{}}},
 	} {
 		snap := scan(t, load(t, switches))
