@@ -1,6 +1,7 @@
 package checks_test
 
 import (
+	"encoding/hex"
 	"net/netip"
 	"slices"
 	"strings"
@@ -202,6 +203,36 @@ func TestAddressingEdges(t *testing.T) {
 			}),
 			doctor.OutcomeFail,
 		},
+		{ // index 1 is that of the loopback device
+			"filter accepts loopback", "packet-filter", "51_rxe_siw",
+			filter(facts.FilterCondition{Key: "iif", Op: "in", Ranges: oneValue("01000000")}), doctor.OutcomeFail,
+		},
+		{
+			"filter accepts a mark", "packet-filter", "51_rxe_siw",
+			filter(facts.FilterCondition{Key: "mark", Op: "in", Ranges: oneValue("00800000")}), doctor.OutcomeFail,
+		},
+		{
+			"filter accepts no mark", "packet-filter", "51_rxe_siw",
+			filter(facts.FilterCondition{
+				Key: "mark", Op: "not in", Mask: "00800000", Ranges: oneValue("00800000"),
+			}), doctor.OutcomePass,
+		},
+		{
+			"ingress of the device", "packet-filter", "51_rxe_siw", ingress("eth0"), doctor.OutcomeFail,
+		},
+		{
+			"ingress of another device", "packet-filter", "51_rxe_siw", ingress("eth9"), doctor.OutcomePass,
+		},
+		{
+			"a rule sets the mark", "packet-filter", "51_rxe_siw",
+			recorded(facts.Facts{Filter: known([]facts.FilterRule{
+				{Family: "inet", Chain: "in", Hook: "input", Policy: true, Verdict: "accept"},
+				{Family: "inet", Chain: "in", Sets: []string{"mark"}},
+				{Family: "inet", Chain: "in", Verdict: "drop", Conditions: []facts.FilterCondition{
+					{Key: "mark", Op: "in", Ranges: oneValue("00800000")},
+				}},
+			})}), doctor.OutcomeUnknown,
+		},
 		{
 			"iptables", "packet-filter", "51_rxe_siw",
 			all(roceFilter(), set("proc/net/ip_tables_names", "filter")), doctor.OutcomeUnknown,
@@ -216,3 +247,16 @@ func TestAddressingEdges(t *testing.T) {
 }
 
 func roceFilter() change { return recorded(facts.Facts{Filter: known(roceRule("not in"))}) }
+
+func oneValue(bytes string) []facts.FilterRange {
+	return []facts.FilterRange{{Low: bytes, High: bytes}}
+}
+
+// ingress is a chain that drops all packets that a device receives.
+func ingress(netdev string) change {
+	return recorded(facts.Facts{Filter: known([]facts.FilterRule{{
+		Family: "netdev", Chain: "in", Hook: "ingress", Policy: true, Verdict: "drop", Conditions: []facts.FilterCondition{
+			{Key: "iifname", Op: "in", Ranges: oneValue(hex.EncodeToString(append([]byte(netdev), 0)))},
+		},
+	}})})
+}

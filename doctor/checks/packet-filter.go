@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/facts"
@@ -29,7 +30,9 @@ func packetFilter() doctor.Check {
 			A card handles RoCE packets (UDP port 4791) itself, so that the node's packet filter
 			doesn't see them; those of the software devices rxe and siw do pass it. The filter does
 			see the TCP connections by which ranks meet and exchange addresses. If it drops them,
-			the job hangs at the start or ends with "connection timed out".`),
+			the job hangs at the start or ends with "connection timed out". The rules of nf_tables are
+			evaluated from ingress to input and from output to egress, for the first packet of a connection,
+			without a mark; programs of XDP and tc are not looked at.`),
 		Remedy: "Accept UDP port 4791 for rxe, and TCP from the other nodes on the networks that jobs use.",
 		Sources: []string{
 			"net/netfilter/nf_tables_core.c (nft_do_chain)",
@@ -59,8 +62,8 @@ func runPacketFilter(_ context.Context, in *doctor.Input) []doctor.Finding {
 		}
 		judged[n.Name] = true
 		if p.dev.Software == "rxe" {
-			for _, hooks := range [][]string{{"prerouting", "input"}, {"output", "postrouting"}} {
-				packet := packetOf(n.Name, local, peer, 17, rocePort, hooks[0] == "output")
+			for _, hooks := range [][]string{{"ingress", "prerouting", "input"}, {"output", "postrouting", "egress"}} {
+				packet := packetOf(n, local, peer, 17, rocePort, hooks[0] == "output")
 				if f, ok := filtered(in, p.object(), "RoCE (UDP port 4791)", doctor.OutcomeFail, packet, hooks); ok {
 					findings = append(findings, f)
 				} else {
@@ -68,9 +71,10 @@ func runPacketFilter(_ context.Context, in *doctor.Input) []doctor.Finding {
 				}
 			}
 		}
-		packet := packetOf(n.Name, local, peer, 6, controlPort, false)
+		packet := packetOf(n, local, peer, 6, controlPort, false)
 		what := fmt.Sprintf("TCP connections of peers such as %v to %s", peer, n.Name)
-		if f, ok := filtered(in, n.Name, what, doctor.OutcomeInfo, packet, []string{"prerouting", "input"}); ok {
+		if f, ok := filtered(in, n.Name, what, doctor.OutcomeInfo, packet,
+			[]string{"ingress", "prerouting", "input"}); ok {
 			findings = append(findings, f)
 		} else {
 			passed++
@@ -102,16 +106,25 @@ func ipv4Pair(s *inventory.Snapshot, n *inventory.Netdev) (local, peer netip.Add
 }
 
 // packetOf returns the first packet of a flow, from a peer or to it.
-func packetOf(netdev string, local, peer netip.Addr, protocol byte, port uint16, output bool) facts.Packet {
+func packetOf(n *inventory.Netdev, local, peer netip.Addr, protocol byte, port uint16, output bool) facts.Packet {
 	name := make([]byte, 16) // IFNAMSIZ
-	copy(name, netdev)
+	copy(name, n.Name)
+	number := func(v int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(v)) } //nolint:gosec // small
 	p := facts.Packet{
-		"iifname": name, "oifname": make([]byte, 16), "nfproto": {2}, "l4proto": {protocol}, "protocol": {protocol},
-		"saddr": peer.AsSlice(), "daddr": local.AsSlice(), "dport": binary.BigEndian.AppendUint16(nil, port),
-		"ct state": binary.NativeEndian.AppendUint32(nil, 8), // new
+		"iifname": name, "oifname": make([]byte, 16), "iif": number(n.Index), "oif": number(0), "nfproto": {2},
+		"l4proto": {protocol}, "protocol": {protocol}, "saddr": peer.AsSlice(), "daddr": local.AsSlice(),
+		"dport": binary.BigEndian.AppendUint16(nil, port), "ct state": number(8) /* new */, "ct mark": number(0),
+		"mark": number(0), "ethertype": {8, 0}, "pkttype": {0}, /* PACKET_HOST */
+	}
+	if n.Index == 0 { // not known
+		delete(p, "iif")
+	}
+	if protocol == 6 {
+		p["tcp flags"] = []byte{2} // SYN
 	}
 	if output {
 		p["iifname"], p["oifname"] = p["oifname"], name
+		p["iif"], p["oif"] = p["oif"], p["iif"]
 		p["saddr"], p["daddr"] = p["daddr"], p["saddr"]
 	}
 	return p
@@ -125,10 +138,14 @@ func filtered(in *doctor.Input, object, what string, outcome doctor.Outcome, p f
 	if fate.Accept && !fate.Drop {
 		return doctor.Finding{}, false
 	}
+	way := "input"
+	if slices.Contains(hooks, "output") {
+		way = "output"
+	}
 	f := doctor.Finding{
 		Outcome: outcome, Object: object,
-		Summary:  fmt.Sprintf("the packet filter drops %s (%s)", what, hooks[1]),
-		Evidence: []doctor.Evidence{{Path: "nf_tables:" + hooks[1], Value: printable(fate.By)}},
+		Summary:  fmt.Sprintf("the packet filter drops %s (%s)", what, way),
+		Evidence: []doctor.Evidence{{Path: "nf_tables:" + way, Value: printable(fate.By)}},
 		Actions: []doctor.Action{
 			doctor.Shell("nft list ruleset"), doctor.Note("accept these packets before the rule: %s",
 				printable(fate.By)),

@@ -3,6 +3,8 @@ package facts
 import (
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -17,16 +19,21 @@ type Fate struct {
 }
 
 // Filtered evaluates the base chains of some hooks, as nft_do_chain of Linux does: a verdict of
-// accept ends a base chain, one of drop all of them. If that takes too many steps, because chains
-// branch into many others, the fate is not known: both.
+// accept ends a base chain, one of drop all of them. The chains of the family netdev at ingress and
+// egress are those of the devices that the packet names. If that takes too many steps, because
+// chains branch into many others, the fate is not known: both.
 func Filtered(rules []FilterRule, p Packet, hooks ...string) Fate {
 	fate := Fate{Accept: true}
+	p = maps.Clone(p) // rules change it
 	for _, hook := range hooks {
 		for _, base := range rules {
-			if !base.Policy || base.Hook != hook || base.Family != "inet" && base.Family != "ip" {
+			if !base.Policy || base.Hook != hook || !slices.Contains([]string{"inet", "ip", "netdev"}, base.Family) {
 				continue
 			}
 			e := evaluation{rules: rules, packet: p}
+			if e.match(&base) == never {
+				continue // of another device
+			}
 			e.chain(base, 0)
 			if e.drop && fate.By == "" {
 				fate.By = e.by
@@ -72,6 +79,9 @@ func (e *evaluation) chain(c FilterRule, depth int) (end bool) {
 		match := e.match(&r)
 		if match == never {
 			continue
+		}
+		for _, key := range r.Sets {
+			delete(e.packet, key)
 		}
 		stops, returns := e.apply(r, depth)
 		end = end || returns

@@ -313,17 +313,19 @@ type Resolver struct {
 // FilterRule is a rule of nf_tables, or what happens at the end of a chain. Rules are in the order
 // of the kernel, those of a base chain by hook and priority.
 type FilterRule struct {
-	Family   string `json:"family"` // inet, ip, ip6, netdev, …
-	Table    string `json:"table"`
-	Chain    string `json:"chain"`
-	Hook     string `json:"hook,omitempty"` // prerouting, input, output, …; "" unless of a base chain
+	Family string `json:"family"` // inet, ip, ip6, netdev, …
+	Table  string `json:"table"`
+	Chain  string `json:"chain"`
+	// Hook is ingress, prerouting, input, output, …; "" unless of a base chain.
+	Hook     string `json:"hook,omitempty"`
 	Priority int32  `json:"priority,omitempty"`
 	// Policy marks what happens to packets for which no rule of the chain decides.
 	Policy     bool              `json:"policy,omitempty"`
 	Conditions []FilterCondition `json:"conditions,omitempty"`
 	// Verdict is accept, drop, reject, jump, goto, return, "" for none, or unknown.
-	Verdict string `json:"verdict"`
-	Target  string `json:"target,omitempty"` // chain of jump and goto
+	Verdict string   `json:"verdict"`
+	Target  string   `json:"target,omitempty"` // chain of jump and goto
+	Sets    []string `json:"sets,omitempty"`   // keys of properties that the rule changes: mark
 }
 
 // FilterCondition compares a property of a packet with ranges. Bytes are in hexadecimal, as in the

@@ -22,6 +22,9 @@ type FilterChain struct {
 	Hook     *uint32 `json:"hook,omitempty"`
 	Priority int32   `json:"priority,omitempty"`
 	Policy   *uint32 `json:"policy,omitempty"` // NF_DROP 0, NF_ACCEPT 1
+	// Devices are the network devices of a base chain at ingress or egress: hook 0 and 1 of the
+	// family netdev, hook 5 of inet.
+	Devices []string `json:"devices,omitempty"`
 }
 
 // FilterRule is a rule of nf_tables. Its conditions must all be true for its verdict.
@@ -30,22 +33,26 @@ type FilterRule struct {
 	Table      string            `json:"table"`
 	Chain      string            `json:"chain"`
 	Conditions []FilterCondition `json:"conditions,omitempty"`
-	// Verdict is accept, drop, reject, jump, goto, return, "" for none (it only counts or logs), or
-	// unknown.
-	Verdict string `json:"verdict,omitempty"`
-	Target  string `json:"target,omitempty"` // chain of jump and goto
+	// Verdict is accept, drop, reject, jump, goto, return, "" for none (it only counts or logs), map
+	// if the last condition names a set that has the verdicts, or unknown.
+	Verdict string   `json:"verdict,omitempty"`
+	Target  string   `json:"target,omitempty"` // chain of jump and goto
+	Sets    []string `json:"sets,omitempty"`   // keys of properties that the rule changes: mark, ct mark
 }
 
 // FilterCondition compares a property of a packet.
 type FilterCondition struct {
-	// Key is a property: iifname, oifname, nfproto, l4proto, protocol, saddr, daddr, sport, dport,
-	// ct state, or another name in parentheses, which the decoder doesn't know.
+	// Key is a property: iif, iifname, oif, oifname, ethertype, nfproto, l4proto, protocol, saddr,
+	// daddr, sport, dport, tcp flags, pkttype, mark, ct state, ct mark, or another name in
+	// parentheses, which the decoder doesn't know.
 	Key  string `json:"key"`
 	Op   string `json:"op"`            // ==, !=, <, <=, >, >=, in, not in (a range or a set)
 	Mask []byte `json:"mask,omitzero"` // applied before the comparison; nil for none
 	Low  []byte `json:"low,omitzero"`  // the value, or the lower end of the range
 	High []byte `json:"high,omitzero"` // the upper end of the range
 	Set  string `json:"set,omitempty"` // name of the set
+	// Ranges are pairs of a lower and an upper end, in place of Low, High and Set.
+	Ranges [][2][]byte `json:"ranges,omitempty"`
 }
 
 // FilterSet is a set of nf_tables with its elements.
@@ -54,10 +61,18 @@ type FilterSet struct {
 	Table    string `json:"table"`
 	Name     string `json:"name"`
 	Interval bool   `json:"interval,omitempty"` // Elements are pairs of the first and the one behind the last
-	// Opaque marks a set without elements here: a map, keys of several fields, more elements than
-	// Filter reads, or a set that no rule looks up.
+	// Opaque marks a set whose elements are not decoded: a map of values, keys of several fields,
+	// more elements than Filter reads, or a set that no rule looks up.
 	Opaque   bool     `json:"opaque,omitempty"`
 	Elements [][]byte `json:"elements,omitempty"`
+	Verdicts bool     `json:"verdicts,omitempty"` // a map of verdicts: Results has one for each element
+	Results  []Result `json:"results,omitempty"`
+}
+
+// Result is what a map of verdicts has for an element; the fields are those of [FilterRule].
+type Result struct {
+	Verdict string `json:"verdict,omitempty"`
+	Target  string `json:"target,omitempty"`
 }
 
 // Limits of what [Client.Filter] keeps: lists of blocked addresses have millions of elements.
@@ -116,8 +131,10 @@ func (c Client) filterElements(ctx context.Context, rules []FilterRule, sets []F
 	left := maxElements
 	for i := range sets {
 		s := &sets[i]
-		s.Opaque = s.Opaque || !used[key{s.Family, s.Table, s.Name}] || left == 0
-		if s.Opaque {
+		if !used[key{s.Family, s.Table, s.Name}] || left == 0 {
+			s.Opaque, s.Verdicts = true, false
+		}
+		if s.Opaque && !s.Verdicts {
 			continue
 		}
 		attrs := appendAttr(nil, NFTA_SET_ELEM_LIST_TABLE, append([]byte(s.Table), 0))
@@ -131,8 +148,8 @@ func (c Client) filterElements(ctx context.Context, rules []FilterRule, sets []F
 			if err := decodeFilterElements(s, m.Data); err != nil {
 				return opError(q, err)
 			}
-			if s.Opaque = s.Opaque || len(s.Elements) > min(maxSetElements, left); s.Opaque {
-				s.Elements = nil
+			if len(s.Elements) > min(maxSetElements, left) || s.Opaque && !s.Verdicts {
+				s.Opaque, s.Verdicts, s.Elements, s.Results = true, false, nil, nil
 				break
 			}
 		}
@@ -159,11 +176,20 @@ func decodeFilterChain(b []byte) (FilterChain, error) {
 	}
 	c := FilterChain{Family: b[0]}
 	var priority *uint32
+	device := func(v []byte) error {
+		name := ""
+		err := nl.Text(&name)(v)
+		if err == nil && !slices.Contains(c.Devices, name) { // one alone is in both attributes
+			c.Devices = append(c.Devices, name)
+		}
+		return err
+	}
 	err := fields{
 		NFTA_CHAIN_TABLE: nl.Text(&c.Table), NFTA_CHAIN_NAME: nl.Text(&c.Name), NFTA_CHAIN_TYPE: nl.Text(&c.Type),
 		NFTA_CHAIN_POLICY: be32(&c.Policy),
 		NFTA_CHAIN_HOOK: fields{
 			NFTA_HOOK_HOOKNUM: be32(&c.Hook), NFTA_HOOK_PRIORITY: be32(&priority),
+			NFTA_HOOK_DEV: device, NFTA_HOOK_DEVS: fields{NFTA_DEVICE_NAME: device}.decode,
 		}.decode,
 	}.decode(b[nfgenmsgLen:])
 	if priority != nil {
@@ -180,12 +206,15 @@ func decodeFilterSet(b []byte) (FilterSet, error) {
 		return FilterSet{}, missing(nil, "struct nfgenmsg")
 	}
 	s := FilterSet{Family: b[0]}
-	var flags *uint32
+	var flags, data *uint32
 	err := fields{
 		NFTA_SET_TABLE: nl.Text(&s.Table), NFTA_SET_NAME: nl.Text(&s.Name), NFTA_SET_FLAGS: be32(&flags),
+		NFTA_SET_DATA_TYPE: be32(&data),
 	}.decode(b[nfgenmsgLen:])
 	if flags != nil {
-		s.Interval, s.Opaque = *flags&NFT_SET_INTERVAL != 0, *flags&(NFT_SET_MAP|NFT_SET_CONCAT) != 0
+		isMap := *flags&NFT_SET_MAP != 0
+		s.Interval, s.Verdicts = *flags&NFT_SET_INTERVAL != 0, isMap && data != nil && *data == NFT_DATA_VERDICT
+		s.Opaque = isMap && !s.Verdicts || *flags&NFT_SET_CONCAT != 0
 	}
 	if s.Name == "" {
 		return s, missing(err, "name of the set")
@@ -203,7 +232,9 @@ func decodeFilterElements(s *FilterSet, b []byte) error {
 		var key []byte
 		var flags *uint32
 		keyEnd := false
+		var result Result
 		err := fields{
+			NFTA_SET_ELEM_DATA:  fields{NFTA_DATA_VERDICT: result.decode}.decode,
 			NFTA_SET_ELEM_KEY:   fields{NFTA_DATA_VALUE: bytesOf(&key)}.decode,
 			NFTA_SET_ELEM_FLAGS: be32(&flags),
 			NFTA_SET_ELEM_KEY_END: func([]byte) error {
@@ -219,6 +250,9 @@ func decodeFilterElements(s *FilterSet, b []byte) error {
 			key = append(slices.Clip(key), map[bool]byte{true: 0, false: 1}[end])
 		}
 		s.Elements = append(s.Elements, key)
+		if s.Verdicts {
+			s.Results = append(s.Results, result)
+		}
 		return err
 	}
 	return fields{

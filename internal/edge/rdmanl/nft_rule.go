@@ -1,7 +1,6 @@
 package rdmanl
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/rdmakit/rdmakit/internal/edge/nl"
@@ -48,10 +47,13 @@ func (d *filterDecoder) expression(b []byte) error {
 	case "meta":
 		return d.load(data, NFTA_META_DREG, NFTA_META_KEY, name, map[uint32]string{
 			NFT_META_IIFNAME: "iifname", NFT_META_OIFNAME: "oifname", NFT_META_NFPROTO: "nfproto",
-			NFT_META_L4PROTO: "l4proto",
+			NFT_META_L4PROTO: "l4proto", NFT_META_PROTOCOL: "ethertype", NFT_META_MARK: "mark", NFT_META_IIF: "iif",
+			NFT_META_OIF: "oif", NFT_META_PKTTYPE: "pkttype",
 		})
 	case "ct":
-		return d.load(data, NFTA_CT_DREG, NFTA_CT_KEY, name, map[uint32]string{NFT_CT_STATE: "ct state"})
+		return d.load(data, NFTA_CT_DREG, NFTA_CT_KEY, name, map[uint32]string{
+			NFT_CT_STATE: "ct state", NFT_CT_MARK: "ct mark",
+		})
 	case "payload":
 		return d.payload(data)
 	case "bitwise":
@@ -70,7 +72,13 @@ func (d *filterDecoder) expression(b []byte) error {
 		return d.match(data)
 	case "target":
 		return d.target(data)
-	case "counter", "log", "notrack", "last", "objref", "masq", "redir", "nat":
+	case "masq": // nft_masq_ipv4_eval: the verdict is that of nf_nat_setup_info, NF_ACCEPT
+		d.rule.Verdict = "accept"
+	case "nat":
+		return d.nat(data)
+	case "redir", "queue", "fwd", "synproxy": // to another destination, or to a program
+		d.rule.Verdict = "unknown"
+	case "counter", "log", "notrack", "last", "objref":
 	default:
 		d.unknown(name)
 	}
@@ -95,12 +103,16 @@ func reg(n *uint32) uint32 {
 func (d *filterDecoder) load(data []byte, dregType, keyType uint16, name string, keys map[uint32]string) error {
 	var dreg, key *uint32
 	err := fields{dregType: be32(&dreg), keyType: be32(&key)}.decode(data)
-	if dreg == nil || key == nil {
-		return err // it sets a property of the packet
+	if key == nil {
+		return err
 	}
 	text, ok := keys[*key]
 	if !ok {
 		text = fmt.Sprintf("(%s %d)", name, *key)
+	}
+	if dreg == nil { // it sets the property
+		d.rule.Sets = append(d.rule.Sets, text)
+		return err
 	}
 	d.registers[reg(dreg)] = register{key: text}
 	return err
@@ -119,6 +131,7 @@ func (d *filterDecoder) payload(data []byte) error {
 		{NFT_PAYLOAD_NETWORK_HEADER, 9, 1}: "protocol", {NFT_PAYLOAD_NETWORK_HEADER, 12, 4}: "saddr",
 		{NFT_PAYLOAD_NETWORK_HEADER, 16, 4}:  "daddr",
 		{NFT_PAYLOAD_TRANSPORT_HEADER, 0, 2}: "sport", {NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2}: "dport",
+		{NFT_PAYLOAD_TRANSPORT_HEADER, 13, 1}: "tcp flags",
 	}[[3]uint32{*base, *offset, *length}]
 	mask := []byte(nil)
 	switch {
@@ -213,10 +226,13 @@ func (d *filterDecoder) lookup(data []byte) error {
 		NFTA_LOOKUP_SET: nl.Text(&set), NFTA_LOOKUP_SREG: be32(&sreg), NFTA_LOOKUP_DREG: be32(&dreg),
 		NFTA_LOOKUP_FLAGS: be32(&flags),
 	}.decode(data)
-	if dreg != nil { // a map, perhaps of verdicts
-		d.rule.Verdict = "unknown"
+	if dreg != nil && *dreg != 0 { // a map of values; without an element the rule ends
 		d.unknown("map " + set)
+		d.registers[reg(dreg)] = register{key: "(map " + set + ")"}
 		return err
+	}
+	if dreg != nil { // NFT_REG_VERDICT
+		d.rule.Verdict = "map"
 	}
 	d.add(sreg, FilterCondition{Op: inOrNot(flags != nil && *flags&NFT_LOOKUP_F_INV != 0), Set: set})
 	return err
@@ -226,58 +242,39 @@ func (d *filterDecoder) lookup(data []byte) error {
 var verdicts = map[int32]string{0: "drop", 1: "accept", -1: "", -2: "", -3: "jump", -4: "goto", -5: "return"}
 
 func (d *filterDecoder) immediate(data []byte) error {
-	var dreg, code *uint32
-	var chain string
+	var result Result
 	err := fields{
-		NFTA_IMMEDIATE_DREG: be32(&dreg),
-		NFTA_IMMEDIATE_DATA: fields{NFTA_DATA_VERDICT: fields{
-			NFTA_VERDICT_CODE: be32(&code), NFTA_VERDICT_CHAIN: nl.Text(&chain),
-		}.decode}.decode,
+		NFTA_IMMEDIATE_DATA: fields{NFTA_DATA_VERDICT: result.decode}.decode,
 	}.decode(data)
+	if result != (Result{}) {
+		d.rule.Verdict, d.rule.Target = result.Verdict, result.Target
+	}
+	return err // without a verdict it is a value for another expression
+}
+
+// decode decodes NFTA_DATA_VERDICT.
+func (r *Result) decode(data []byte) error {
+	var code *uint32
+	err := fields{NFTA_VERDICT_CODE: be32(&code), NFTA_VERDICT_CHAIN: nl.Text(&r.Target)}.decode(data)
 	if code == nil {
-		return err // a value for another expression
+		return err
 	}
 	verdict, ok := verdicts[int32(*code)]
 	if !ok {
 		verdict = "unknown" // a queue to a program
 	}
-	d.rule.Verdict, d.rule.Target = verdict, chain
+	r.Verdict = verdict
 	return err
 }
 
-// match decodes a match of iptables: the state of a connection, and comments.
-func (d *filterDecoder) match(data []byte) error {
-	var name string
-	var info []byte
-	err := fields{NFTA_MATCH_NAME: nl.Text(&name), NFTA_MATCH_INFO: bytesOf(&info)}.decode(data)
-	// struct xt_conntrack_mtinfo3 (linux/netfilter/xt_conntrack.h)
-	const flagsAt, stateOnly = 146, 1
-	switch {
-	case name == "comment":
-	case name == "conntrack" && len(info) >= flagsAt+6 &&
-		binary.NativeEndian.Uint16(info[flagsAt:])&^0x2000 == stateOnly:
-		op := "!="
-		if binary.NativeEndian.Uint16(info[flagsAt+2:])&stateOnly != 0 {
-			op = "=="
-		}
-		mask := binary.NativeEndian.AppendUint32(nil, uint32(binary.NativeEndian.Uint16(info[flagsAt+4:])))
-		d.rule.Conditions = append(d.rule.Conditions,
-			FilterCondition{Key: "ct state", Op: op, Mask: mask, Low: make([]byte, 4)})
-	default:
-		d.unknown("match " + name)
-	}
-	return err
-}
-
-func (d *filterDecoder) target(data []byte) error {
-	var name string
-	err := fields{NFTA_TARGET_NAME: nl.Text(&name)}.decode(data)
-	switch name {
-	case "REJECT":
-		d.rule.Verdict = "reject"
-	case "LOG", "NFLOG", "MARK", "CONNMARK", "CT", "TCPMSS", "SET", "CHECKSUM", "CLASSIFY", "DSCP", "TOS":
-	default:
-		d.rule.Verdict = "unknown"
+// nat decodes the translation of addresses. That of the source ends the chain and changes nothing
+// for the filter.
+func (d *filterDecoder) nat(data []byte) error {
+	var kind *uint32
+	err := fields{NFTA_NAT_TYPE: be32(&kind)}.decode(data)
+	d.rule.Verdict = "unknown"
+	if kind != nil && *kind == NFT_NAT_SNAT {
+		d.rule.Verdict = "accept"
 	}
 	return err
 }

@@ -194,6 +194,8 @@ const (
 	NFTA_HOOK_HOOKNUM           = 1
 	NFTA_HOOK_PRIORITY          = 2
 	NFTA_HOOK_DEV               = 3
+	NFTA_HOOK_DEVS              = 4
+	NFTA_DEVICE_NAME            = 1
 	NFTA_RULE_TABLE             = 1
 	NFTA_RULE_CHAIN             = 2
 	NFTA_RULE_EXPRESSIONS       = 4
@@ -208,6 +210,7 @@ const (
 	NFTA_IMMEDIATE_DATA         = 2
 	NFTA_META_DREG              = 1
 	NFTA_META_KEY               = 2
+	NFTA_META_SREG              = 3
 	NFTA_PAYLOAD_DREG           = 1
 	NFTA_PAYLOAD_BASE           = 2
 	NFTA_PAYLOAD_OFFSET         = 3
@@ -230,17 +233,23 @@ const (
 	NFT_LOOKUP_F_INV            = 1
 	NFTA_CT_DREG                = 1
 	NFTA_CT_KEY                 = 2
+	NFTA_CT_SREG                = 4
+	NFTA_NAT_TYPE               = 1
+	NFT_NAT_SNAT                = 0
 	NFTA_MATCH_NAME             = 1
 	NFTA_MATCH_INFO             = 3
 	NFTA_TARGET_NAME            = 1
 	NFTA_SET_TABLE              = 1
 	NFTA_SET_NAME               = 2
 	NFTA_SET_FLAGS              = 3
+	NFTA_SET_DATA_TYPE          = 6
+	NFT_DATA_VERDICT            = 0xffffff00
 	NFTA_SET_KEY_LEN            = 5
 	NFT_SET_INTERVAL            = 4
 	NFT_SET_MAP                 = 8
 	NFT_SET_CONCAT              = 0x80
 	NFTA_SET_ELEM_KEY           = 1
+	NFTA_SET_ELEM_DATA          = 2
 	NFTA_SET_ELEM_FLAGS         = 3
 	NFTA_SET_ELEM_KEY_END       = 10
 	NFT_SET_ELEM_INTERVAL_END   = 1
@@ -248,13 +257,19 @@ const (
 	NFTA_SET_ELEM_LIST_SET      = 2
 	NFTA_SET_ELEM_LIST_ELEMENTS = 3
 
-	NFT_META_IIFNAME = 6
-	NFT_META_OIFNAME = 7
-	NFT_META_NFPROTO = 15
-	NFT_META_L4PROTO = 16
+	NFT_META_PROTOCOL = 1
+	NFT_META_MARK     = 3
+	NFT_META_IIF      = 4
+	NFT_META_OIF      = 5
+	NFT_META_PKTTYPE  = 19
+	NFT_META_IIFNAME  = 6
+	NFT_META_OIFNAME  = 7
+	NFT_META_NFPROTO  = 15
+	NFT_META_L4PROTO  = 16
 
 	NFT_PAYLOAD_NETWORK_HEADER   = 1
 	NFT_PAYLOAD_TRANSPORT_HEADER = 2
 
 	NFT_CT_STATE = 0
+	NFT_CT_MARK  = 3
 )

@@ -90,7 +90,66 @@ var filterCases = []filterCase{
 		map[int]bool{4791: false, 4790: true},
 		true,
 	},
-	{"map", input("accept", "udp dport vmap { 4791 : drop, 22 : accept }"), map[int]bool{4791: true, 23: false}, true},
+	{"map", input("accept", "udp dport vmap { 4791 : drop, 22 : accept }"), map[int]bool{4791: true, 22: false, 23: false}, false},
+	{
+		"map of ranges and the rest", input("accept", "udp dport vmap { 4000-5000 : accept, 22 : drop, * : drop }"),
+		map[int]bool{4791: false, 22: true, 5001: true}, false,
+	},
+	{
+		"map of states", input("drop", "ct state vmap { established : accept, related : accept, invalid : drop }",
+			"udp dport 4791 accept"), map[int]bool{4791: false, 4792: true}, false,
+	},
+	{
+		"map of chains, by several fields", other("d", input("accept",
+			"ip daddr . udp dport vmap { 10.0.0.1 . 22 : goto d, 10.0.0.7 . 4791 : jump d }"), "accept"),
+		map[int]bool{4791: false, 22: false}, false,
+	},
+	{
+		"map of drops, by several fields", input("accept", "ip daddr . udp dport vmap { 10.0.0.1 . 4791 : drop }"),
+		map[int]bool{4791: true, 22: false}, true,
+	},
+	{"loopback", input("drop", "iif lo accept", `iifname "lo" accept`), map[int]bool{4791: true}, false},
+	{"loopback dropped", input("accept", "iif lo drop", "iif != lo udp dport 4791 drop"),
+		map[int]bool{4791: true, 22: false}, false},
+	{"mark", input("accept", "meta mark and 0x8000 == 0x8000 drop"), map[int]bool{4791: false}, false},
+	{"no mark", input("accept", "meta mark 0 udp dport 4791 drop"), map[int]bool{4791: true, 22: false}, false},
+	{
+		"mark that a rule sets", input("accept", "udp dport 4791 meta mark set 1", "meta mark 1 drop"),
+		map[int]bool{4791: true, 22: false}, true,
+	},
+	{"kind of packet", input("drop", "meta pkttype host accept"), map[int]bool{4791: false}, false},
+	{
+		"translation of others", chain("ip", "type nat hook prerouting priority -100;", "udp dport 22 dnat to 10.0.0.5",
+			"ip daddr 10.9.0.1 udp dport 4791 dnat to 10.0.0.5"), map[int]bool{4791: false}, false,
+	},
+	{
+		"translation", chain("ip", "type nat hook prerouting priority -100;", "udp dport 4791 redirect to :22"),
+		map[int]bool{4791: true, 23: false}, true,
+	},
+	{
+		"translation of the source", chain("ip", "type nat hook input priority 100;", "snat to 10.0.0.77"),
+		map[int]bool{4791: false}, false,
+	},
+	{
+		"a device's ingress", chain("netdev", `type filter hook ingress device "rail0" priority 0;`,
+			"udp dport 4791 drop"), map[int]bool{4791: true, 22: false}, false,
+	},
+	{
+		"another device's ingress", chain("netdev", `type filter hook ingress device "lo" priority 0;`,
+			"udp dport 4791 drop"), map[int]bool{4791: false}, false,
+	},
+	{
+		"devices of ingress", chain("inet", `type filter hook ingress devices = { lo, rail0 } priority 0;`,
+			"udp dport 4791 drop"), map[int]bool{4791: true, 22: false}, false,
+	},
+	{
+		"marks of kube-proxy", "#-A INPUT -m mark --mark 0x8000/0x8000 -j DROP\n" +
+			"#-A INPUT -m mark ! --mark 0x4000/0x4000 -j RETURN\n#-A INPUT -j DROP", map[int]bool{4791: false}, false,
+	},
+	{
+		"a mark of iptables", "#-A INPUT -p udp --dport 4791 -j MARK --set-mark 1\n#-A INPUT -m mark --mark 1 -j DROP",
+		map[int]bool{4791: true, 22: false}, true,
+	},
 	{
 		"iptables", "#-P INPUT DROP\n#-A INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n" +
 			"#-A INPUT -i rail0 -p udp --dport 4791 -m comment --comment roce -j ACCEPT\n" +
@@ -98,8 +157,15 @@ var filterCases = []filterCase{
 	},
 	{
 		"multiport", "#-A INPUT -p udp -m multiport --dports 4791,4792 -j DROP",
-		map[int]bool{4791: true, 22: false},
-		true,
+		map[int]bool{4791: true, 4792: true, 4793: false, 22: false},
+		false,
+	},
+	{
+		"multiport of ranges", "#-A INPUT -p udp -m multiport ! --dports 22,4000:5000 -j DROP",
+		map[int]bool{4791: false, 4000: false, 5001: true, 22: false}, false,
+	},
+	{
+		"multiport of source ports", "#-A INPUT -p udp -m multiport --sports 9 -j DROP", map[int]bool{4791: false}, true,
 	},
 }
 
@@ -116,6 +182,7 @@ func TestFilteredIsTheKernels(t *testing.T) {
 			namespace(t)
 			peer := peerSocket(t)
 			loadRules(t, c.rules)
+			index := deviceIndex(t, "rail0")
 			var f facts.Facts
 			f.Files = facts.NewFiles(nil)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -132,8 +199,9 @@ func TestFilteredIsTheKernels(t *testing.T) {
 					"iifname": deviceName("rail0"), "nfproto": {2}, "l4proto": {17}, "protocol": {17},
 					"saddr": {10, 0, 0, 9}, "daddr": {10, 0, 0, 1}, "dport": binary.BigEndian.AppendUint16(nil,
 						uint16(port)),
-					"ct state": binary.NativeEndian.AppendUint32(nil, 8),
-				}, "prerouting", "input")
+					"ct state": binary.NativeEndian.AppendUint32(nil, 8), "mark": make([]byte, 4), "pkttype": {0},
+					"iif": binary.NativeEndian.AppendUint32(nil, index), "ethertype": {8, 0},
+				}, "ingress", "prerouting", "input")
 				decided := fate.Accept != fate.Drop
 				if decided && fate.Drop != drops || !decided && !c.undecided {
 					t.Errorf("port %d: Filtered = %+v, but the kernel drops it: %v\n%+v", port, fate, drops,
@@ -142,6 +210,15 @@ func TestFilteredIsTheKernels(t *testing.T) {
 			}
 		})
 	}
+}
+
+func deviceIndex(t *testing.T, name string) uint32 {
+	t.Helper()
+	dev, err := net.InterfaceByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(dev.Index)
 }
 
 func deviceName(name string) []byte { return append([]byte(name), make([]byte, 16-len(name))...) }
