@@ -53,7 +53,7 @@ func machineOf(in *doctor.Input) machine {
 		if err != nil {
 			continue
 		}
-		if virtualProduct(text) {
+		if virtualProduct(text) || strings.HasPrefix(text, amazon) && !metal(in) {
 			m.known, m.virtual, m.proof = true, true, doctor.Evidence{Path: "/" + file, Value: text}
 			return m
 		}
@@ -62,14 +62,26 @@ func machineOf(in *doctor.Input) machine {
 	return m
 }
 
-// virtualProduct reports whether DMI names a product of a hypervisor. Amazon and others use the
-// same vendor for bare metal.
+// amazon is the vendor of virtual machines and of bare metal, which the product tells apart.
+const amazon = "Amazon EC2"
+
+// metal reports whether the product is bare metal of Amazon: "c7g.metal", "m7g.metal-48xl".
+func metal(in *doctor.Input) bool {
+	product, err := in.Facts.Files.Text(sysfs.DMI + "/product_name")
+	_, after, found := strings.Cut(product, ".metal")
+	return err == nil && found && (after == "" || after[0] == '-')
+}
+
+// virtualProduct reports whether DMI names a product of a hypervisor: the names that
+// systemd-detect-virt knows (dmi_vendor_table in src/basic/virt.c), and those of clouds.
 func virtualProduct(name string) bool {
-	return slices.ContainsFunc([]string{
-		"QEMU", "KVM", "Virtual Machine", "VMware", "VirtualBox", "Google Compute Engine", "OpenStack",
-		"Alibaba Cloud ECS",
-		"xen", "HVM domU", "Bochs", "Nutanix",
-	}, func(word string) bool { return strings.Contains(name, word) })
+	starts := []string{
+		"KVM", "OpenStack", "KubeVirt", "QEMU", "VMware", "VMW", "innotek GmbH", "VirtualBox", "Xen", "Bochs", "Parallels",
+		"BHYVE", "Hyper-V", "Apple Virtualization", "Google Compute Engine", "Alibaba Cloud ECS", "HVM domU", "Nutanix AHV",
+		"xen", // of /sys/hypervisor/type
+	}
+	return strings.Contains(name, "Virtual Machine") || // Microsoft's, and others'
+		slices.ContainsFunc(starts, func(word string) bool { return strings.HasPrefix(name, word) })
 }
 
 // computePorts returns the compute ports on cards, those whose function is not a virtual one of a

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/facts"
@@ -212,6 +213,88 @@ func TestACSUnread(t *testing.T) {
 			wantBrief(t, r, c.want)
 			if !strings.Contains(fmt.Sprint(summaries(r)), c.says) {
 				t.Errorf("no finding says %q: %v", c.says, summaries(r))
+			}
+		})
+	}
+}
+
+// TestVirtualMachines compares DMI values with what systemd-detect-virt (src/basic/virt.c) makes of
+// them. On arm64 there is no flag of the processor.
+func TestVirtualMachines(t *testing.T) {
+	const dmi = "sys/devices/virtual/dmi/id/"
+	for _, c := range []struct {
+		vendor, product string
+		virtual         bool
+	}{
+		{"Amazon EC2", "c7gn.16xlarge", true},
+		{"Amazon EC2", "c7gn.metal", false},
+		{"Amazon EC2", "m7g.metal-48xl", false},
+		{"Amazon EC2", "m7g.metallic", true},
+		{"Amazon EC2", "", true},
+		{"Google", "Google Compute Engine", true},
+		{"Microsoft Corporation", "Virtual Machine", true},
+		{"QEMU", "KVM Virtual Machine", true},
+		{"KubeVirt", "None", true},
+		{"OpenStack Foundation", "OpenStack Nova", true},
+		{"Parallels International GmbH.", "Parallels ARM Virtual Machine", true},
+		{"Apple Inc.", "Apple Virtualization Generic Platform", true},
+		{"innotek GmbH", "x", true},
+		{"Alibaba Cloud", "Alibaba Cloud ECS", true},
+		{"NVIDIA", "Grace CPU", false},
+		{"Supermicro", "ARS-111GL-NHR (for QEMU and KVM)", false},
+		{"Oracle Corporation", "ORACLE SERVER E5-2c", false},
+	} {
+		changes := []change{
+			set("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41"), set(dmi+"sys_vendor", c.vendor),
+			recorded(bridgesOf()),
+		}
+		if c.product != "" {
+			changes = append(changes, set(dmi+"product_name", c.product))
+		}
+		r := diagnose(t, load(t, switches, changes...), "acs")
+		if got := strings.Contains(fmt.Sprint(summaries(r)), "virtual machine"); got != c.virtual {
+			t.Errorf("%s, %s: virtual = %v, want %v: %v", c.vendor, c.product, got, c.virtual, summaries(r))
+		}
+	}
+}
+
+// TestClock has the states in which daemons leave the kernel's clock.
+func TestClock(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name  string
+		clock facts.ClockDiscipline
+		want  string
+		says  string
+		not   string
+	}{
+		{
+			"chrony", facts.ClockDiscipline{Synchronized: true, MaxError: 7 * ms, Estimated: 100 * time.Microsecond},
+			"pass node", "does not know the offset, at most it is 7ms", "adjtimex:offset",
+		},
+		{
+			"chrony with a bad source", facts.ClockDiscipline{Synchronized: true, MaxError: 90 * ms, Estimated: 2 * ms},
+			"warn node", "estimated error of the clock is 2ms; the limit is 1ms", "adjtimex:offset",
+		},
+		{
+			"ntpd", facts.ClockDiscipline{Synchronized: true, PLL: true, MaxError: 90 * ms, Estimated: 2 * ms},
+			"pass node", "adjtimex:offset = 0s", "",
+		},
+		{
+			"ntpd, far off", facts.ClockDiscipline{Synchronized: true, PLL: true, Offset: -2 * ms}, "warn node",
+			"2ms off its source", "",
+		},
+		{
+			"nobody", facts.ClockDiscipline{MaxError: 16 * time.Second, Estimated: 16 * time.Second}, "warn node",
+			"no time source", "adjtimex:offset",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := diagnose(t, load(t, "01_ib_8hca", recorded(facts.Facts{Clock: known(c.clock)})), "clock-sync")
+			wantBrief(t, r, []string{c.want})
+			all := allText(r.Findings)
+			if !strings.Contains(all, c.says) || c.not != "" && strings.Contains(all, c.not) {
+				t.Errorf("want %q and not %q in:\n%s", c.says, c.not, all)
 			}
 		})
 	}

@@ -348,7 +348,10 @@ type ClockDiscipline struct {
 	Synchronized bool          `json:"synchronized"` // STA_UNSYNC is clear
 	MaxError     time.Duration `json:"maxError"`
 	Estimated    time.Duration `json:"estimated"`
-	Offset       time.Duration `json:"offset"`
+	// Offset is what the kernel's phase-locked loop still corrects. Other daemons, such as chrony
+	// and phc2sys, set the frequency, and the offset stays 0.
+	Offset time.Duration `json:"offset"`
+	PLL    bool          `json:"pll,omitempty"` // STA_PLL: the loop is in use
 }
 
 // Daemon is a process that starts jobs or containers, which inherit its limits.

@@ -23,5 +23,6 @@ func discipline() (facts.ClockDiscipline, error) {
 		MaxError:     time.Duration(t.Maxerror) * time.Microsecond,
 		Estimated:    time.Duration(t.Esterror) * time.Microsecond,
 		Offset:       time.Duration(t.Offset) * unit,
+		PLL:          t.Status&unix.STA_PLL != 0,
 	}, nil
 }
