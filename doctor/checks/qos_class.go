@@ -151,8 +151,8 @@ type class struct {
 
 func (c class) dscp() int { return c.value >> 2 }
 
-// class returns the class of the port's packets: what the driver forces, what a library's file for
-// all jobs says, or the default.
+// class returns the class of the port's packets: what the driver forces, what a library's setting in
+// the environment or its file for all jobs says, or the default.
 func (p qosPort) class(in *doctor.Input) (class, error) {
 	forced, ev, err := p.forcedClass(in)
 	switch {
@@ -199,52 +199,48 @@ func (p qosPort) forcedClass(in *doctor.Input) (int, doctor.Evidence, error) {
 	return -1, ev, nil
 }
 
-// jobClasses returns the classes that libraries' files of this host set for all jobs. The
-// environment of jobs is not known here.
+// jobClasses returns the classes that libraries of jobs ask for: as the environment of this process
+// says, or else their file of this host. NCCL and UCX look there in this order: NCCL adds its files
+// to the environment without replacing anything (initEnvFunc in src/misc/param.cc). A file of the
+// user (~/.nccl.conf) is not known here.
 func jobClasses(in *doctor.Input) ([]class, error) {
 	var list []class
 	for _, f := range []struct{ file, variable string }{
 		{sysfs.EtcNCCL, "NCCL_IB_TC"}, {sysfs.EtcUCX, "UCX_IB_TRAFFIC_CLASS"},
 	} {
-		text, err := in.Facts.Files.Text(f.file)
-		if errors.Is(err, facts.ErrAbsent) {
-			continue
+		where, path := "the environment", "environment"
+		text, found := "", false
+		if in.Facts.Environment.Known() {
+			text, found = in.Facts.Environment.Value[f.variable]
 		}
-		if err != nil {
-			return nil, err
+		if !found {
+			where, path = "/"+f.file, "/"+f.file
+			var err error
+			if text, err = fileSetting(in, f.file, f.variable); err != nil {
+				return nil, err
+			}
 		}
-		for line := range strings.Lines(text) {
-			name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
-			if !ok || strings.TrimSpace(name) != f.variable {
-				continue
-			}
-			if n, err := strconv.ParseUint(strings.TrimSpace(value), 0, 8); err == nil { // else "auto", -1
-				list = append(list, class{
-					value: int(n), where: fmt.Sprintf("%s=%d in /%s", f.variable, n, f.file), sure: true,
-					ev: []doctor.Evidence{{Path: "/" + f.file + ":" + f.variable, Value: strconv.FormatUint(n, 10)}},
-				})
-			}
+		if n, err := strconv.ParseUint(strings.TrimSpace(text), 0, 8); err == nil { // else "", "auto", -1
+			list = append(list, class{
+				value: int(n), where: fmt.Sprintf("%s=%d in %s", f.variable, n, where), sure: true,
+				ev: []doctor.Evidence{{Path: path + ":" + f.variable, Value: strconv.FormatUint(n, 10)}},
+			})
 		}
 	}
-	return append(list, environmentClasses(in)...), nil
+	return list, nil
 }
 
-// environmentClasses returns the classes that the environment of this process gives to jobs.
-func environmentClasses(in *doctor.Input) []class {
-	if !in.Facts.Environment.Known() {
-		return nil
+// fileSetting returns the value of a variable in a file of lines NAME=VALUE, the first one; "" if
+// it has none, or there is no such file.
+func fileSetting(in *doctor.Input, file, variable string) (string, error) {
+	text, err := in.Facts.Files.Text(file)
+	if err != nil && !errors.Is(err, facts.ErrAbsent) {
+		return "", err
 	}
-	var list []class
-	for _, name := range []string{"NCCL_IB_TC", "UCX_IB_TRAFFIC_CLASS"} {
-		text, ok := in.Facts.Environment.Value[name]
-		n, err := strconv.ParseUint(strings.TrimSpace(text), 0, 8)
-		if !ok || err != nil { // not set, "auto", -1
-			continue
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && strings.TrimSpace(name) == variable {
+			return value, nil
 		}
-		list = append(list, class{
-			value: int(n), where: fmt.Sprintf("%s=%d in the environment", name, n), sure: true,
-			ev: []doctor.Evidence{{Path: "environment:" + name, Value: strconv.FormatUint(n, 10)}},
-		})
 	}
-	return list
+	return "", nil
 }

@@ -131,3 +131,31 @@ func TestEnvironmentClass(t *testing.T) {
 		}
 	}
 }
+
+// TestEnvironmentBeforeFiles has both: NCCL's setEnvFile doesn't replace what the environment has,
+// not even an empty value.
+func TestEnvironmentBeforeFiles(t *testing.T) {
+	for _, c := range []struct {
+		env, file string
+		agrees    bool // with the driver's class 106
+	}{
+		{"106", "NCCL_IB_TC=160", true},
+		{"160", "NCCL_IB_TC=106", false},
+		{"-1", "NCCL_IB_TC=160", true},
+		{"", "NCCL_IB_TC=160", true},
+		{"106", "", true},
+		{"none", "NCCL_IB_TC=160", false},
+		{"none", "NCCL_IB_TC=106\nNCCL_IB_TC=160", true},
+		{"none", "#NCCL_IB_TC=160\nNCCL_IB_TC=106", true},
+	} {
+		env := map[string]string{"NCCL_IB_TC": c.env}
+		if c.env == "none" {
+			delete(env, "NCCL_IB_TC")
+		}
+		got := qosFindings(t, load(t, qosTree, tclasses("Global tclass=106"), set("etc/nccl.conf", c.file),
+			recorded(facts.Facts{Environment: known(env)})), "traffic-class")
+		if agrees := !strings.Contains(got, "warn "); agrees != c.agrees {
+			t.Errorf("NCCL_IB_TC=%s before %q: %q, want agreement %v", c.env, c.file, got, c.agrees)
+		}
+	}
+}
