@@ -64,9 +64,9 @@ func linkCases() []numberCase {
 		classic(28, "counter-saturated", "symbol_error", 0, 65534, 65535, doctor.OutcomeWarn),
 		classic(28, "counter-saturated", "link_downed", 255, 254, 255, doctor.OutcomeWarn),
 		// 400 Gb/s for 10 s are 4x10^12 bits.
-		ethtool(29, "bit-errors", "rx_corrected_bits_phy", 4e6, 4e6+1, doctor.OutcomeWarn),
-		ethtool(29, "bit-errors", "rx_corrected_bits_phy", 4e6, 4e7+1, doctor.OutcomeFail),
-		ethtool(29, "bit-errors", "rx_corrected_bits", 0, 4e7+1, doctor.OutcomeFail),
+		ethtool(29, "bit-errors", "rx_corrected_bits_phy", 96e6, 96e6+1, doctor.OutcomeWarn),
+		ethtool(29, "bit-errors", "rx_corrected_bits_phy", 96e6, 96e7+1, doctor.OutcomeFail),
+		ethtool(29, "bit-errors", "rx_corrected_bits", 0, 96e7+1, doctor.OutcomeFail),
 		ethtool(30, "uncorrected-errors", "rx_pcs_symbol_err_phy", 0, 1, doctor.OutcomeFail),
 		ethtool(30, "uncorrected-errors", "rx_symbol_err_phy", 0, 1, doctor.OutcomeFail),
 		ethtool(30, "uncorrected-errors", "rx_fec_uncorrectable_blocks", 0, 1, doctor.OutcomeFail),

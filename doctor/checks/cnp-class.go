@@ -18,7 +18,7 @@ func cnpClass() doctor.Check {
 	return doctor.Check{
 		ID: "cnp-class", Title: "congestion notifications that wait with the data", Severity: doctor.OutcomeWarn,
 		Group: doctor.GroupQoS, Numbers: []int{53}, Needs: doctor.NeedDevices,
-		Uses: []facts.Kind{facts.KindDCB},
+		Uses: []facts.Kind{facts.KindDCB, facts.KindEnvironment},
 		Reads: append(append([]string{
 			netFiles("ecn/roce_np/cnp_dscp"), "/" + sysfs.DebugMlx5 + "/*/cc_params/np_cnp_dscp",
 			broadcomFiles("cnp_dscp"),

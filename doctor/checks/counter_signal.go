@@ -33,11 +33,38 @@ func measureBitErrors(j *judge, s *sample) []verdict {
 		v = verdict{outcome: doctor.OutcomeNotApplicable, text: "the speed of the link is not known"}
 	default:
 		ratio := float64(n) / all
-		v = j.value(fmt.Sprintf("%d of %.2g bits in %v had to be corrected: a ratio of %.1g", n, all,
+		v = j.bitErrors(s, fmt.Sprintf("%d of %.2g bits in %v had to be corrected: a ratio of %.2g", n, all,
 			spanText(s.elapsed()), ratio), ratio)
 	}
 	v.evidence = ev
 	return []verdict{v}
+}
+
+// bitErrors compares a bit error ratio before FEC with what the FEC of the lanes corrects.
+func (j *judge) bitErrors(s *sample, text string, ratio float64) verdict {
+	const slowestPAM4 = 40 // Gb/s: NRZ lanes have up to 28, PAM4 lanes 50 and more
+	pam4, lane := j.value(text, ratio), 0.0
+	if r := s.port.port.Rate; r != nil && r.Width > 0 {
+		lane = r.GbPerSecond / float64(r.Width)
+	}
+	if lane >= slowestPAM4 || pam4.outcome == doctor.OutcomeFail {
+		return pam4
+	}
+	for _, l := range []struct {
+		outcome doctor.Outcome
+		name    string
+	}{{doctor.OutcomeFail, "bit-errors-nrz-fail"}, {doctor.OutcomeWarn, "bit-errors-nrz-warn"}} {
+		limit := j.in.Threshold(l.name)
+		switch {
+		case ratio <= limit:
+		case lane == 0:
+			return verdict{outcome: doctor.OutcomeUnknown, text: text + "; which FEC the link has, and so its limit, is " +
+				"not known (no rate of a lane)"}
+		default:
+			return verdict{outcome: l.outcome, text: fmt.Sprintf("%s; the limit is %g", text, limit)}
+		}
+	}
+	return verdict{outcome: doctor.OutcomePass}
 }
 
 // speed returns the speed of the object's link in Mb/s, 0 if it is not known.

@@ -34,20 +34,39 @@ func TestCounterBitErrors(t *testing.T) {
 			net0 + "/speed = 400000",
 		},
 		{"normal for PAM4", "bit-errors", roceTree, ethtoolReadings(corrected(40000)), []string{"pass node"}, ""},
-		{"at the limit", "bit-errors", roceTree, ethtoolReadings(corrected(4e6)), []string{"pass node"}, ""},
+		// 2.4x10^-4 is the bit error ratio that RS-FEC (544,514) is made for (IEEE 802.3cd, 136.1)
+		{"1e-5 on PAM4", "bit-errors", roceTree, ethtoolReadings(corrected(4e7)), []string{"pass node"}, ""},
+		{"at the limit", "bit-errors", roceTree, ethtoolReadings(corrected(96e6)), []string{"pass node"}, ""},
+		{"above", "bit-errors", roceTree, ethtoolReadings(corrected(96e6 + 1)), []string{"warn " + net0}, "2.4e-05"},
 		{
-			"at the limit of a fault", "bit-errors", roceTree, ethtoolReadings(corrected(4e7)),
+			"at the limit of FEC", "bit-errors", roceTree, ethtoolReadings(corrected(96e7)),
 			[]string{"warn " + net0},
-			"1e-05",
-		},
-		{
-			"above", "bit-errors", roceTree, ethtoolReadings(corrected(4e7 + 1)),
-			[]string{"fail " + net0},
 			"4e+12 bits in 10s",
 		},
 		{
+			"above what FEC corrects", "bit-errors", roceTree, ethtoolReadings(corrected(96e7 + 1)),
+			[]string{"fail " + net0},
+			"the limit is 0.00024",
+		},
+		{
+			"at the limit on NRZ", "bit-errors", roceTree, all(eight("rate", "100 Gb/sec (4X EDR)"),
+				ethtoolReadings(corrected(8e6))), []string{"pass node"}, "",
+		},
+		{
+			"above on NRZ", "bit-errors", roceTree, all(eight("rate", "100 Gb/sec (4X EDR)"),
+				ethtoolReadings(corrected(8e7))), []string{"warn " + net0}, "the limit is 2e-06",
+		},
+		{
+			"above what FEC of NRZ corrects", "bit-errors", roceTree, all(eight("rate", "100 Gb/sec (4X EDR)"),
+				ethtoolReadings(corrected(8e7+1))), []string{"fail " + net0}, "the limit is 2e-05",
+		},
+		{
+			"lanes unknown", "bit-errors", roceTree, all(fail("sys/class/infiniband/mlx5_0/ports/1/rate", syscall.ENOENT),
+				ethtoolReadings(corrected(9e6))), []string{"unknown " + net0}, "which FEC the link has",
+		},
+		{
 			"the driver counts the bits", "bit-errors", roceTree,
-			ethtoolReadings(corrected(100), two{"", "rx_bits_phy", 0, 1e6}),
+			ethtoolReadings(corrected(300), two{"", "rx_bits_phy", 0, 1e6}),
 			[]string{"fail " + net0},
 			"ethtool:ens0np0:rx_bits_phy",
 		},

@@ -14,14 +14,29 @@ func signalCounterRules() []counterRule {
 			title:    "bit errors before correction on the link of a compute port",
 			counters: countersIn(facts.CountersEthtool, "rx_corrected_bits_phy", "rx_corrected_bits"),
 			limits: []counterLimit{
-				{doctor.OutcomeWarn, 1e-6, "ratio", toCalibrate},
-				{doctor.OutcomeFail, 1e-5, "ratio", toCalibrate + "; RS-FEC (544,514) corrects up to about 10^-4"},
+				{doctor.OutcomeWarn, 2.4e-5, "ratio", "a tenth of what RS-FEC (544,514) must correct; " + toCalibrate},
+				{
+					doctor.OutcomeFail, 2.4e-4, "ratio",
+					"IEEE 802.3 (cd, bs, ck): bit error ratio of PAM4 lanes before RS-FEC (544,514)",
+				},
+			},
+			more: []doctor.Threshold{
+				{
+					Name: "bit-errors-nrz-warn", Value: 2e-6, What: "the same of lanes below 40 Gb/s",
+					Source: "a tenth of what RS-FEC (528,514) must correct; " + toCalibrate,
+				},
+				{
+					Name: "bit-errors-nrz-fail", Value: 2e-5, What: "the same of lanes below 40 Gb/s",
+					Source: "RS-FEC (528,514) of IEEE 802.3bj leaves fewer than 10^-12 errors up to about 2x10^-5",
+				},
 			},
 			measure: measureBitErrors, historic: never,
 			explanation: prose.Join(`
-				Links of 50 Gb/s per lane and more always have bit errors, and FEC corrects them. A ratio that
-				is orders of magnitude above that of the other ports leaves no reserve: with a warmer
-				transceiver or a bent cable errors remain, and packets are lost.`),
+				These are bits before FEC. Lanes of 50 Gb/s and more (PAM4) always have errors, which
+				RS-FEC (544,514) corrects up to a ratio of 2.4x10^-4; slower lanes (NRZ) have RS-FEC (528,514),
+				which corrects up to about 2x10^-5. Above that errors remain, and packets are lost; just below,
+				a warmer transceiver or a bent cable is enough. Check uncorrected-errors counts what remains
+				after FEC.`),
 			remedy: "Compare with the other ports of the node. Clean and reseat the transceivers of a port that " +
 				"stands out, then replace the cable.",
 			actions: signalActions, sources: []string{sourceEthtool, sourceMlx5Stat, sourceBnxt},

@@ -18,7 +18,7 @@ func rdmaCMClass() doctor.Check {
 	return doctor.Check{
 		ID: "rdma-cm-class", Title: "rdma_cm with another class or RoCE version", Severity: doctor.OutcomeWarn,
 		Group: doctor.GroupQoS, Numbers: []int{54}, Needs: doctor.NeedDevices,
-		Uses: []facts.Kind{facts.KindDCB},
+		Uses: []facts.Kind{facts.KindDCB, facts.KindEnvironment},
 		Reads: append(append([]string{
 			"/" + sysfs.ConfigRDMACM + "/*/ports/*/default_roce_tos",
 			"/" + sysfs.ConfigRDMACM + "/*/ports/*/default_roce_mode",

@@ -16,7 +16,7 @@ func roceECN() doctor.Check {
 	return doctor.Check{
 		ID: "roce-ecn", Title: "RoCE priority without congestion control", Severity: doctor.OutcomeWarn,
 		Group: doctor.GroupQoS, Numbers: []int{52}, Needs: doctor.NeedDevices,
-		Uses: []facts.Kind{facts.KindDCB},
+		Uses: []facts.Kind{facts.KindDCB, facts.KindEnvironment},
 		Reads: append(append([]string{
 			netFiles("ecn/roce_np/enable/*"), netFiles("ecn/roce_rp/enable/*"), broadcomFiles("ecn_enable"),
 		}, mapFiles()...), classFiles()...),
