@@ -145,6 +145,8 @@ func (j *judge) delta(ch inventory.Change) (uint64, verdict, bool) {
 	switch {
 	case ch.Delta != nil:
 		return *ch.Delta, verdict{}, true
+	case c.Value == nil:
+		return unknown("%s had no value in the second reading", label(c))
 	case ch.Reset:
 		return unknown("%s was reset between the readings", label(c))
 	case c.Saturated:

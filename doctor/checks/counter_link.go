@@ -70,6 +70,9 @@ func measureSaturated(j *judge, s *sample) []verdict {
 func onceSaturated(_ *judge, s *sample) []verdict {
 	var out []verdict
 	for _, c := range s.counters {
+		if c.Value == nil {
+			continue
+		}
 		v := verdict{outcome: doctor.OutcomePass, evidence: []doctor.Evidence{valueEvidence(c)}}
 		if c.Saturated {
 			v.outcome, v.text = doctor.OutcomeInfo, fmt.Sprintf("%s is saturated at %d", c.Name, *c.Value)

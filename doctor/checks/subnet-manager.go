@@ -131,8 +131,11 @@ func differentManagers(ports []portRef) []doctor.Finding {
 		}
 		for _, m := range managers {
 			f.Summary += fmt.Sprintf("; %s: LID %v", objects(m.members, 3), m.value)
-			f.Evidence = append(f.Evidence, m.members[0].evidence("sm_lid", hexLID(m.value)),
-				m.members[0].evidence("gids/0", m.members[0].port.GIDs[0].GID.String()))
+			p := m.members[0]
+			f.Evidence = append(f.Evidence, p.evidence("sm_lid", hexLID(m.value)))
+			if len(p.port.GIDs) > 0 {
+				f.Evidence = append(f.Evidence, p.evidence("gids/0", p.port.GIDs[0].GID.String()))
+			}
 		}
 		findings = append(findings, f)
 	}
