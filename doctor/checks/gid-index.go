@@ -40,15 +40,28 @@ func gidIndex() doctor.Check {
 
 func runGIDIndex(_ context.Context, in *doctor.Input) []doctor.Finding {
 	s := in.Snapshot
-	var rails []portRef
+	var rails, bare []portRef // with an address, and without
 	for p := range ownPorts(s) {
-		if p.roce() && p.active() && p.carriesJobs(s) && len(p.port.GIDs) > 0 && !p.port.FirstGIDOnly() {
-			rails = append(rails, p)
+		if !p.roce() || !p.active() || !p.carriesJobs(s) || p.port.GIDTableSize == 0 || p.port.FirstGIDOnly() {
+			continue
 		}
+		if _, class := bestGID(p); class <= gidLinkLocal && !unreadGIDs(in, p) {
+			bare = append(bare, p)
+			continue
+		}
+		rails = append(rails, p)
+	}
+	if len(rails) == 0 && len(bare) > 0 {
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
+			"no network device of the RoCE ports for jobs has an IP address, so no index fits (see gid-routable)")}
 	}
 	if len(rails) == 0 {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s",
 			noneOf(s, "no active RoCE port for jobs whose GID table is known"))}
+	}
+	except := ""
+	if len(bare) > 0 {
+		except = " with an address (without one, see gid-routable: " + objects(bare, 4) + ")"
 	}
 	var findings []doctor.Finding
 	pinned := 0
@@ -70,7 +83,7 @@ func runGIDIndex(_ context.Context, in *doctor.Input) []doctor.Finding {
 		if fits == len(rails) {
 			findings = append(findings, doctor.Finding{
 				Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode,
-				Summary: fmt.Sprintf("%s=%d fits all %s today", name, index, english.Count(len(rails), "RoCE port")),
+				Summary: fmt.Sprintf("%s=%d fits all %s%s today", name, index, english.Count(len(rails), "RoCE port"), except),
 				Evidence: []doctor.Evidence{
 					{Path: "environment:" + name, Value: value},
 					rails[0].evidence("gids/"+strconv.Itoa(index), gidAt(rails[0], index).GID.String()),

@@ -75,7 +75,11 @@ func runGIDRoutable(_ context.Context, in *doctor.Input) []doctor.Finding {
 			routable++
 			good = append(good, gidEvidence(p, best)...)
 		}
-		if f, ok := checkGIDs(in.Snapshot, p, best, class); ok {
+		if why := accelerated(in.Snapshot, p); why != "" && class <= gidLinkLocal {
+			findings = append(findings, doctor.NotApplicable(p.object(), "%s", why))
+			continue
+		}
+		if f, ok := checkGIDs(in, p, best, class); ok {
 			findings = append(findings, f)
 		}
 	}
@@ -135,7 +139,8 @@ func classify(g inventory.GIDEntry) gidClass {
 }
 
 // checkGIDs returns the finding for a port; false if there is none.
-func checkGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class gidClass) (doctor.Finding, bool) {
+func checkGIDs(in *doctor.Input, p portRef, best inventory.GIDEntry, class gidClass) (doctor.Finding, bool) {
+	s := in.Snapshot
 	f := doctor.Finding{Object: p.object(), Outcome: doctor.OutcomeWarn, Evidence: gidEvidence(p, best)}
 	switch class {
 	case gidIPv4:
@@ -147,14 +152,14 @@ func checkGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 				"port has an address is not known"
 			return f, true
 		}
-		unroutable(s, p, class, &f)
+		unroutable(in, p, class, &f)
 	case gidNone:
 		if p.port.GIDTableSize == 0 {
 			f.Outcome, f.Evidence = doctor.OutcomeUnknown, nil
 			f.Summary = "no GID table was recorded: whether the port has an address is not known"
 			return f, true
 		}
-		unroutable(s, p, class, &f)
+		unroutable(in, p, class, &f)
 	case gidV1:
 		f.Summary = fmt.Sprintf("GID %d (%v) is RoCE v1: it does not leave the subnet", best.Index, best.GID.Addr())
 		f.Explanation = "RoCE v1 is an Ethernet frame without IP: switches forward it within one VLAN and routers " +
@@ -170,7 +175,7 @@ func checkGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 			best.Index, best.GID.Addr())
 	case gidAutoIP:
 		f.Summary = fmt.Sprintf("only a self-assigned address (%v): it does not leave the subnet", best.GID.Addr())
-		f.Remedy = addressRemedy(s, p)
+		f.Remedy = addressRemedy(in, p)
 	case gidULA, gidIPv6:
 		f.Summary = fmt.Sprintf("IPv6 only: the routable GID is %d (%v)", best.Index, best.GID.Addr())
 		f.Explanation = prose.Join(`
@@ -190,10 +195,13 @@ func checkGIDs(s *inventory.Snapshot, p portRef, best inventory.GIDEntry, class 
 	return f, true
 }
 
-func unroutable(s *inventory.Snapshot, p portRef, class gidClass, f *doctor.Finding) {
+func unroutable(in *doctor.Input, p portRef, class gidClass, f *doctor.Finding) {
+	s := in.Snapshot
 	f.Outcome = doctor.OutcomeFail
-	f.Remedy = addressRemedy(s, p)
+	f.Remedy = addressRemedy(in, p)
 	switch n := p.netdev(s); {
+	case class == gidLinkLocal && n == nil:
+		f.Summary = english.Count(len(p.port.GIDs), "GID") + ", all link-local: the port's network device is not visible"
 	case class == gidLinkLocal:
 		f.Summary = fmt.Sprintf("%s, all link-local: the network device has no IP address",
 			english.Count(len(p.port.GIDs), "GID"))
@@ -202,8 +210,12 @@ func unroutable(s *inventory.Snapshot, p portRef, class gidClass, f *doctor.Find
 			english.Count(p.port.GIDTableSize, "slot"))
 		f.Explanation = "In shared RDMA namespace mode a container sees every RDMA device, but only the GIDs of " +
 			"devices whose network device is in its network namespace. A job in this container can't use this port."
+	case n == nil:
+		f.Summary = fmt.Sprintf("no GID in %s: the port's network device is not visible",
+			english.Count(p.port.GIDTableSize, "slot"))
 	default:
-		f.Summary = fmt.Sprintf("no GID in %s", english.Count(p.port.GIDTableSize, "slot"))
+		f.Summary = fmt.Sprintf("no GID in %s: network device %s has no IP address",
+			english.Count(p.port.GIDTableSize, "slot"), n.Name)
 	}
 	switch twin := routableTwin(s, p); {
 	case twin != "" && p.carriesJobs(s):
@@ -252,9 +264,25 @@ func gidEvidence(p portRef, g inventory.GIDEntry) []doctor.Evidence {
 	return ev
 }
 
+// accelerated returns why a port needs no address: its network device is the direct path of a
+// virtual machine's synthetic device of Hyper-V, which has the address. Azure's networks carry no
+// RoCE packets there (Accelerated Networking).
+func accelerated(s *inventory.Snapshot, p portRef) string {
+	n := p.netdev(s)
+	if n == nil || n.Master == "" {
+		return ""
+	}
+	if m := s.Netdev(n.Master); m == nil || m.Driver != "hv_netvsc" {
+		return ""
+	}
+	return fmt.Sprintf("%s is the accelerated path of %s (hv_netvsc), which has the address; it carries no RoCE", n.Name,
+		n.Master)
+}
+
 // addressRemedy returns the commands that give the port an IP address. The members of a bond have
 // none: the address belongs to the bond.
-func addressRemedy(s *inventory.Snapshot, p portRef) []string {
+func addressRemedy(in *doctor.Input, p portRef) []string {
+	s := in.Snapshot
 	n := p.netdev(s)
 	if n == nil {
 		return []string{
@@ -276,6 +304,11 @@ func addressRemedy(s *inventory.Snapshot, p portRef) []string {
 			"# in Kubernetes: add an ipam section to the network attachment that gives the pod "+quote(target)+
 				"; or manually on the host:",
 			"ip addr add YOUR_ADDRESS/YOUR_PREFIX dev "+quote(target))
+	}
+	if vendor := cloud(in); vendor != "" {
+		return append(lines,
+			"# "+printable(vendor)+" gives each interface its address and drops packets with another one: configure "+
+				quote(target)+" with DHCP or the provider's network agent")
 	}
 	return append(lines, "ip addr add YOUR_ADDRESS/YOUR_PREFIX dev "+quote(target))
 }

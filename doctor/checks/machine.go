@@ -72,6 +72,20 @@ func metal(in *doctor.Input) bool {
 	return err == nil && found && (after == "" || after[0] == '-')
 }
 
+// cloud returns the cloud that the node belongs to, by the vendor of its DMI; "" if it names none.
+func cloud(in *doctor.Input) string {
+	vendor, err := in.Facts.Files.Text(sysfs.DMI + "/sys_vendor")
+	product, err2 := in.Facts.Files.Text(sysfs.DMI + "/product_name")
+	switch {
+	case err != nil:
+	case vendor == "Microsoft Corporation" && err2 == nil && product == "Virtual Machine":
+		return "Azure or Hyper-V"
+	case slices.Contains([]string{amazon, "Google", "Alibaba Cloud", "Tencent Cloud", "DigitalOcean"}, vendor):
+		return vendor
+	}
+	return ""
+}
+
 // virtualProduct reports whether DMI names a product of a hypervisor: the names that
 // systemd-detect-virt knows (dmi_vendor_table in src/basic/virt.c), and those of clouds.
 func virtualProduct(name string) bool {

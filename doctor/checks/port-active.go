@@ -34,6 +34,7 @@ func portActive() doctor.Check {
 		Sources: []string{
 			"InfiniBand Architecture Specification volume 1, PortInfo.PortState and PortInfo.PortPhysicalState",
 			"drivers/infiniband/core/sysfs.c (state_show, phys_state_show)",
+			"drivers/infiniband/hw/mana/main.c (mana_ib_query_port of older kernels leaves all properties 0)",
 		},
 		Run: runPortActive,
 	}
@@ -112,6 +113,10 @@ func checkState(in *doctor.Input, p portRef) (doctor.Finding, bool) {
 		}
 		f.Outcome = doctor.OutcomeUnknown
 		f.Summary = fmt.Sprintf("the kernel reports the unknown state %s", p.port.State)
+		if p.port.State == inventory.PortStateNoChange && p.dev.Driver == "mana" {
+			f.Outcome, f.Evidence = doctor.OutcomeNotApplicable, nil
+			f.Summary = "Azure's driver mana_ib of this kernel reports no state of the port (NOP)"
+		}
 	}
 	return f, true
 }
@@ -154,7 +159,8 @@ func checkInit(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 // checkDown checks a port that is down. The outcome depends on whether the port is meant to be up.
 func checkDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 	n := p.netdev(s)
-	f.Summary = "port is down: " + downReason(s, p, n)
+	reason, advice := downReason(s, p, n)
+	f.Summary = "port is down: " + reason
 	if n != nil {
 		if n.OperState != "" {
 			f.Evidence = append(f.Evidence, netEvidence(n, "operstate", n.OperState))
@@ -169,11 +175,15 @@ func checkDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary += "; " + portRef{sibling, port}.object() +
 			" on the same card has a link, so this port is probably spare"
-		f.Remedy = []string{"# nothing, unless this port is meant to be used"}
 		f.Explanation = "A second port without a cable does no harm. It matters only if it is meant to be used, or " +
 			"if NCCL_IB_HCA names it."
 	case p.carriesJobs(s):
 		f.Outcome = doctor.OutcomeFail
+	case p.port.Role == inventory.RoleUnused:
+		f.Outcome = doctor.OutcomeInfo
+		f.Summary = "spare " + f.Summary
+		f.Explanation = "The ports that jobs use are others, and this one has no link. It matters only if it is meant " +
+			"to be used, or if NCCL_IB_HCA names it."
 	case p.port.Role == inventory.RoleUncertain:
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
@@ -191,6 +201,14 @@ func checkDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
 		f.Explanation = "Jobs don't use this port."
+	}
+	switch {
+	case f.Outcome != doctor.OutcomeInfo:
+		f.Summary += advice
+	case strings.Contains(f.Summary, "spare"):
+		f.Remedy = []string{"# nothing, unless this port is meant to be used"}
+	default:
+		f.Remedy = append([]string{"# nothing, unless this port is meant to be used; then:"}, f.Remedy...)
 	}
 }
 
@@ -215,52 +233,52 @@ func member(s *inventory.Snapshot, p portRef, n *inventory.Netdev) *inventory.Ne
 	return &s.Netdevs[i]
 }
 
-func downReason(s *inventory.Snapshot, p portRef, n *inventory.Netdev) string {
+// downReason returns why a port is down, and what to look at, for ports that are meant to be up.
+func downReason(s *inventory.Snapshot, p portRef, n *inventory.Netdev) (reason, advice string) {
+	const cable = ": check the cable, the transceiver and the switch port"
 	if p.port.LinkLayer == inventory.LinkLayerEthernet && n != nil {
 		if n.AdminUnknown {
-			return fmt.Sprintf("network device %s has no link or is switched off", n.Name)
+			return fmt.Sprintf("network device %s has no link or is switched off", n.Name), ""
 		}
 		if !n.AdminUp {
-			return fmt.Sprintf("network device %s is switched off", n.Name)
+			return fmt.Sprintf("network device %s is switched off", n.Name), ""
 		}
 		if dead := deadMembers(s, n); len(dead) > 0 && n.Carrier != nil && !*n.Carrier {
-			return fmt.Sprintf("bond %s has no carrier, because none of its members has one (%s): check their cables, "+
-				"and whether the switch ports are enabled", n.Name, strings.Join(dead, ", "))
+			return fmt.Sprintf("bond %s has no carrier, because none of its members has one (%s)", n.Name,
+				strings.Join(dead, ", ")), ": check their cables, and whether the switch ports are enabled"
 		}
 		if n.Carrier != nil && !*n.Carrier {
-			return fmt.Sprintf("network device %s has no carrier: check the cable, the transceiver and the switch port",
-				n.Name)
+			return fmt.Sprintf("network device %s has no carrier", n.Name), cable
 		}
 		m := member(s, p, n)
 		if m != nil && !m.AdminUp && !m.AdminUnknown {
-			return fmt.Sprintf("network device %s, a member of %s, is switched off", m.Name, n.Name)
+			return fmt.Sprintf("network device %s, a member of %s, is switched off", m.Name, n.Name), ""
 		}
 		if m != nil && m.Carrier != nil && !*m.Carrier {
-			return fmt.Sprintf("network device %s, a member of %s, has no carrier: check the cable, the transceiver "+
-				"and the switch port", m.Name, n.Name)
+			return fmt.Sprintf("network device %s, a member of %s, has no carrier", m.Name, n.Name), cable
 		}
 		if contradicted(n) {
-			return fmt.Sprintf("network device %s has a link, but the driver does not bring the RDMA port up", n.Name)
+			return fmt.Sprintf("network device %s has a link, but the driver does not bring the RDMA port up", n.Name), ""
 		}
 	}
 	switch p.port.PhysState {
 	case inventory.PhysStatePolling:
-		return "Polling, no signal from the other end: check the cable, the transceiver and the port there"
+		return "Polling, no signal from the other end", ": check the cable, the transceiver and the port there"
 	case inventory.PhysStateDisabled:
 		if p.port.LinkLayer == inventory.LinkLayerEthernet {
-			return "Disabled: its network device is switched off or has no carrier"
+			return "Disabled: its network device is switched off or has no carrier", ""
 		}
-		return "Disabled, switched off on this side"
+		return "Disabled, switched off on this side", ""
 	case inventory.PhysStateTraining:
-		return "link training does not finish: check the cable and the transceiver"
+		return "link training does not finish", ": check the cable and the transceiver"
 	case inventory.PhysStateErrorRecovery:
-		return "the link is in error recovery: check the cable and the transceiver"
+		return "the link is in error recovery", ": check the cable and the transceiver"
 	case inventory.PhysStateSleep:
-		return "the link is in sleep state"
+		return "the link is in sleep state", ""
 	case inventory.PhysStateLinkUp:
-		return "the physical link is up, but the port is not: check the driver and the firmware"
+		return "the physical link is up, but the port is not", ": check the driver and the firmware"
 	}
-	return "the kernel reports no reason"
+	return "the kernel reports no reason", ""
 }
 
 // deadMembers returns the names of a bond's members if all of them are known to have no carrier.
