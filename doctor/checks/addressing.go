@@ -13,12 +13,13 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// ipRail is an active RoCE port for jobs and the IPv4 addresses of its network device whose prefix
-// length says which subnet it is in.
+// ipRail is an active RoCE port for jobs and the addresses of its network device whose prefix length
+// says which subnet it is in.
 type ipRail struct {
 	portRef
 	netdev *inventory.Netdev
-	addrs  []netip.Prefix
+	addrs  []netip.Prefix // IPv4
+	addrs6 []netip.Prefix // IPv6
 }
 
 // ipRails returns the rails of a node, one for each network device.
@@ -32,8 +33,12 @@ func ipRails(s *inventory.Snapshot) []ipRail {
 		}
 		r := ipRail{portRef: p, netdev: n}
 		for _, a := range n.Addresses {
-			if a.Addr().Is4() && a.Bits() < 32 && !a.Addr().IsLinkLocalUnicast() {
+			switch {
+			case a.Addr().IsLinkLocalUnicast() || a.IsSingleIP():
+			case a.Addr().Is4():
 				r.addrs = append(r.addrs, a)
+			default:
+				r.addrs6 = append(r.addrs6, a)
 			}
 		}
 		rails = append(rails, r)
@@ -117,7 +122,10 @@ func confKey(netdev, name string) string {
 	return "net.ipv4.conf." + strings.ReplaceAll(netdev, ".", "/") + "." + name
 }
 
-// addressEvidence is an IPv4 address as `ip` shows it.
+// addressEvidence is an address as `ip` shows it.
 func addressEvidence(n *inventory.Netdev, a netip.Prefix) doctor.Evidence {
+	if a.Addr().Is6() {
+		return doctor.Evidence{Path: "ip -6 address show dev " + quote(n.Name), Value: a.String()}
+	}
 	return doctor.Evidence{Path: "ip -4 address show dev " + quote(n.Name), Value: a.String()}
 }

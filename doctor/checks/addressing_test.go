@@ -255,8 +255,57 @@ func oneValue(bytes string) []facts.FilterRange {
 // ingress is a chain that drops all packets that a device receives.
 func ingress(netdev string) change {
 	return recorded(facts.Facts{Filter: known([]facts.FilterRule{{
-		Family: "netdev", Chain: "in", Hook: "ingress", Policy: true, Verdict: "drop", Conditions: []facts.FilterCondition{
+		Family: "netdev", Chain: "in", Hook: "ingress", Policy: true, Verdict: "drop",
+		Conditions: []facts.FilterCondition{
 			{Key: "iifname", Op: "in", Ranges: oneValue(hex.EncodeToString(append([]byte(netdev), 0)))},
 		},
 	}})})
+}
+
+// TestRailsInOneIPv6Subnet has rails whose addresses are of IPv6 only.
+func TestRailsInOneIPv6Subnet(t *testing.T) {
+	addresses := func(second string) change {
+		return all(live(`"10.100.0.10/16"`, `"2001:db8:1::10/64"`), live(`"10.101.0.10/16"`, `"`+second+`/64"`))
+	}
+	own := []facts.Rule{
+		{Priority: 0, Table: facts.TableLocal, Action: "lookup", IPv6: true},
+		{Priority: 32766, Table: facts.TableMain, Action: "lookup", IPv6: true},
+	}
+	rule := func(from string, table uint32) facts.Rule {
+		return facts.Rule{
+			Priority: 9, From: netip.MustParsePrefix(from + "/128"), Table: table, Action: "lookup", IPv6: true,
+		}
+	}
+	shared := facts.Routing{Rules: own, Routes: []facts.Route{
+		routeTo("2001:db8:1::/64", "ens1np0", "", facts.TableMain),
+		routeTo("2001:db8:1::/64", "ens2np0", "", facts.TableMain),
+		routeTo("2001:db8:1::/64", "ens1np0", "", 11), routeTo("2001:db8:1::/64", "ens2np0", "", 12),
+	}}
+	ruled := shared
+	ruled.Rules = slices.Concat(own, []facts.Rule{rule("2001:db8:1::10", 11), rule("2001:db8:1::11", 12)})
+	for _, c := range []struct {
+		name   string
+		change change
+		want   []string
+		says   string
+	}{
+		{"subnets of their own", addresses("2001:db8:2::11"), []string{"pass node"}, "2 rails in 2 subnets"},
+		{"routes unknown", addresses("2001:db8:1::11"), []string{"info node"}, "one IPv6 subnet, 2001:db8:1::/64"},
+		{
+			"one device for all", all(addresses("2001:db8:1::11"), recorded(facts.Facts{Routes: known(shared)})),
+			[]string{"warn node"}, "packets of 2 rails leave by another device",
+		},
+		{
+			"a rule for each", all(addresses("2001:db8:1::11"), recorded(facts.Facts{Routes: known(ruled)})),
+			[]string{"pass node"}, "none answers for another",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := diagnose(t, load(t, "49_bond", c.change), "rail-subnet")
+			wantBrief(t, r, c.want)
+			if !strings.Contains(allText(r.Findings), c.says) {
+				t.Errorf("no finding says %q: %v", c.says, summaries(r))
+			}
+		})
+	}
 }

@@ -97,8 +97,8 @@ func TestIndexOfPortsWithoutAddress(t *testing.T) {
 		return all(append(list, env)...)
 	}
 	f := finding(t, diagnose(t, load(t, "02_rocev2_8hca", bare("mlx5_5")), "gid-index"), "node")
-	if f.Outcome != doctor.OutcomeInfo ||
-		f.Summary != "NCCL_IB_GID_INDEX=3 fits all 7 RoCE ports with an address (without one, see gid-routable: mlx5_5:1) today" {
+	const want = "NCCL_IB_GID_INDEX=3 fits all 7 RoCE ports with an address (without one, see gid-routable: mlx5_5:1) today"
+	if f.Outcome != doctor.OutcomeInfo || f.Summary != want {
 		t.Errorf("one rail without an address: %s %s", f.Outcome, f.Summary)
 	}
 	f = finding(t, diagnose(t, load(t, "02_rocev2_8hca", bare("mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4",

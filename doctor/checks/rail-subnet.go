@@ -22,7 +22,7 @@ func railSubnet() doctor.Check {
 		Group:    doctor.GroupAddressing,
 		Numbers:  []int{66},
 		Needs:    doctor.NeedDevices,
-		Uses:     []facts.Kind{facts.KindProbe},
+		Uses:     []facts.Kind{facts.KindProbe, facts.KindRoutes},
 		Reads: []string{
 			portFiles("state"), // and the addresses from rtnetlink
 			confFiles("arp_ignore"), confFiles("arp_announce"), confFiles("arp_filter"),
@@ -32,11 +32,14 @@ func railSubnet() doctor.Check {
 			(arp_ignore=0), and sends all packets to a subnet through one device. RDMA traffic of
 			one rail then arrives on another, or the address of a rail can't be resolved. With a
 			subnet for each rail, or with arp_ignore and arp_announce set and a route for each
-			source address, that does not happen. Some clouds configure it like that.`),
+			source address, that does not happen. Some clouds configure it like that. On IPv6 a device
+			answers for its own addresses only, but what the kernel sends to the subnet leaves by one
+			device too, unless there is a route for each source address.`),
 		Remedy: "Give each rail a subnet of its own, or set arp_ignore=1 and arp_announce=2 and use policy routing.",
 		Sources: []string{
 			"Documentation/networking/ip-sysctl.rst (arp_ignore, arp_announce: the larger of all and the device)",
 			"net/ipv4/arp.c (arp_ignore, arp_filter, arp_solicit)",
+			"net/ipv6/ndisc.c (ndisc_recv_ns: the target is an address of the device)",
 		},
 		Run: runRailSubnet,
 	}
@@ -48,10 +51,10 @@ func runRailSubnet(_ context.Context, in *doctor.Input) []doctor.Finding {
 	groups := map[netip.Prefix][]ipRail{}
 	var order []netip.Prefix
 	for _, r := range rails {
-		if len(r.addrs) > 0 {
+		if len(r.addrs)+len(r.addrs6) > 0 {
 			known++
 		}
-		for _, a := range r.addrs {
+		for _, a := range slices.Concat(r.addrs, r.addrs6) {
 			subnet := a.Masked()
 			if slices.ContainsFunc(groups[subnet], func(o ipRail) bool { return o.netdev == r.netdev }) {
 				continue
@@ -67,12 +70,16 @@ func runRailSubnet(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "fewer than two active RoCE rails")}
 	case known < 2:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
-			"fewer than two rails have an IPv4 address whose prefix length is known")}
+			"fewer than two rails have an IP address whose prefix length is known")}
 	}
 	var findings []doctor.Finding
 	for _, subnet := range order {
-		if len(groups[subnet]) > 1 {
-			findings = append(findings, judgeSubnet(in, subnet, groups[subnet])...)
+		switch members := groups[subnet]; {
+		case len(members) < 2:
+		case subnet.Addr().Is6():
+			findings = append(findings, judgeSubnet6(in, subnet, members)...)
+		default:
+			findings = append(findings, judgeSubnet(in, subnet, members)...)
 		}
 	}
 	if len(findings) == 0 {
@@ -140,6 +147,47 @@ func judgeSubnet(in *doctor.Input, subnet netip.Prefix, members []ipRail) []doct
 		return others
 	}
 	return append(others, f)
+}
+
+// judgeSubnet6 returns the finding for rails that share an IPv6 subnet; none if packets of each leave
+// by its own device.
+func judgeSubnet6(in *doctor.Input, subnet netip.Prefix, members []ipRail) []doctor.Finding {
+	f := doctor.Finding{Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode}
+	var refs []portRef
+	var ways []doctor.Evidence
+	undecided := !in.Facts.Routes.Known()
+	for _, m := range members {
+		i := slices.IndexFunc(m.addrs6, func(a netip.Prefix) bool { return a.Masked() == subnet })
+		refs = append(refs, m.portRef)
+		f.Evidence = append(f.Evidence, addressEvidence(m.netdev, m.addrs6[i]))
+		peer, ok := neighbourIn(in.Snapshot, m.addrs6[i])
+		if !ok || undecided {
+			continue
+		}
+		flow := facts.Flow{From: m.addrs6[i].Addr(), To: peer}
+		hops, err := in.Facts.Routes.Value.Lookup(flow)
+		if errors.Is(err, facts.ErrUndecided) {
+			undecided = true
+		} else if err != nil || strays(hops, m.netdev.Name) != "" {
+			ways = append(ways, wayEvidence(flow, hops, err))
+		}
+	}
+	f.Summary = fmt.Sprintf("%s are in one IPv6 subnet, %v: %s", english.Count(len(members), "rail"), subnet,
+		objects(refs, 4))
+	f.Actions = []doctor.Action{
+		doctor.Note("a subnet for each rail, or a routing table for each source address (ip -6 rule add from ADDRESS " +
+			"table N)"),
+	}
+	switch {
+	case len(ways) > 0:
+		f.Outcome, f.Evidence = doctor.OutcomeWarn, append(f.Evidence, ways...)
+		f.Summary += fmt.Sprintf("; packets of %s leave by another device", english.Count(len(ways), "rail"))
+	case undecided:
+		f.Summary += "; by which device their packets leave is not known"
+	default:
+		return nil
+	}
+	return []doctor.Finding{f}
 }
 
 // observedFlux returns in words that one rail answered ARP for the address of another, as the probe

@@ -90,7 +90,10 @@ var filterCases = []filterCase{
 		map[int]bool{4791: false, 4790: true},
 		true,
 	},
-	{"map", input("accept", "udp dport vmap { 4791 : drop, 22 : accept }"), map[int]bool{4791: true, 22: false, 23: false}, false},
+	{
+		"map", input("accept", "udp dport vmap { 4791 : drop, 22 : accept }"),
+		map[int]bool{4791: true, 22: false, 23: false}, false,
+	},
 	{
 		"map of ranges and the rest", input("accept", "udp dport vmap { 4000-5000 : accept, 22 : drop, * : drop }"),
 		map[int]bool{4791: false, 22: true, 5001: true}, false,
