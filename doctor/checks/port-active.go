@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/prose"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -18,7 +19,7 @@ func portActive() doctor.Check {
 		Title:    "RDMA port that is not active",
 		Severity: doctor.OutcomeFail,
 		Group:    doctor.GroupInventory, Numbers: []int{4, 5, 8},
-		Needs: doctor.NeedDevices,
+		Needs: doctor.NeedDevices, Uses: []facts.Kind{facts.KindLinks, facts.KindKernelLog},
 		Reads: []string{
 			portFiles("state"), portFiles("phys_state"), netFiles("operstate"), netFiles("carrier"), netFiles("flags"),
 		},
@@ -30,7 +31,8 @@ func portActive() doctor.Check {
 			INIT on InfiniBand: the port waits for a subnet manager. Start one, or find out why it
 			doesn't reach the port. Polling: no signal; check the cable, the transceiver and the
 			port at the other end. Disabled: the port is switched off; on RoCE a port is also
-			Disabled when its network device is down or has no carrier.`),
+			Disabled when its network device is down or has no carrier. Since when a network device has
+			had no link is in the kernel's log, if its driver writes it there.`),
 		Sources: []string{
 			"InfiniBand Architecture Specification volume 1, PortInfo.PortState and PortInfo.PortPhysicalState",
 			"drivers/infiniband/core/sysfs.c (state_show, phys_state_show)",
@@ -106,7 +108,7 @@ func checkState(in *doctor.Input, p portRef) (doctor.Finding, bool) {
 	case inventory.PortStateInit, inventory.PortStateArmed:
 		checkInit(in.Snapshot, p, &f)
 	case inventory.PortStateDown:
-		checkDown(in.Snapshot, p, &f)
+		checkDown(in, p, &f)
 	default:
 		if _, unreadable := in.ProblemAt(p.evidence("state", "").Path); unreadable {
 			return f, false
@@ -157,7 +159,8 @@ func checkInit(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 }
 
 // checkDown checks a port that is down. The outcome depends on whether the port is meant to be up.
-func checkDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
+func checkDown(in *doctor.Input, p portRef, f *doctor.Finding) {
+	s := in.Snapshot
 	n := p.netdev(s)
 	reason, advice := downReason(s, p, n)
 	f.Summary = "port is down: " + reason
@@ -204,7 +207,9 @@ func checkDown(s *inventory.Snapshot, p portRef, f *doctor.Finding) {
 	}
 	switch {
 	case f.Outcome != doctor.OutcomeInfo:
-		f.Summary += advice
+		since, ev := downSince(in, n)
+		f.Summary += advice + since
+		f.Evidence = append(f.Evidence, ev...)
 	case strings.Contains(f.Summary, "spare"):
 		f.Remedy = []string{"# nothing, unless this port is meant to be used"}
 	default:

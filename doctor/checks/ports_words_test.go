@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/facts"
@@ -110,5 +111,56 @@ func TestIndexOfPortsWithoutAddress(t *testing.T) {
 	f = finding(t, diagnose(t, load(t, "02_rocev2_8hca", none), "gid-routable"), "mlx5_5:1")
 	if !strings.Contains(f.Summary, "slots: network device ") || !strings.Contains(f.Summary, "has no IP address") {
 		t.Errorf("an empty table: %s", f.Summary)
+	}
+}
+
+// TestPortDownSince has lines as the drivers write them (drivers/net/ethernet/mellanox/mlx5/core
+// /en_main.c: "Link up", "Link down"; broadcom/bnxt: "NIC Link is Down").
+func TestPortDownSince(t *testing.T) {
+	log := func(lines ...string) *facts.Datum[[]facts.KernelMessage] {
+		var list []facts.KernelMessage
+		for i, text := range lines {
+			list = append(list, facts.KernelMessage{Since: time.Duration(i+1) * time.Hour, Text: text})
+		}
+		return known(list)
+	}
+	carrier := func(name string, up, down uint32) *facts.Datum[[]facts.Link] {
+		return known([]facts.Link{{Name: name, CarrierUp: up, CarrierDown: down}})
+	}
+	const card = "mlx5_core 0000:18:00.0 ens0np0: "
+	uptime := set("proc/uptime", "7212.40 50.00")
+	for _, c := range []struct {
+		name   string
+		facts  facts.Facts
+		change change
+		says   string // after the advice, "" for nothing
+	}{
+		{"nothing known", facts.Facts{}, nil, ""},
+		{"just now", facts.Facts{KernelLog: log(card+"Link up", card+"Link down")}, uptime, "; it went down 12s ago"},
+		{"without uptime", facts.Facts{KernelLog: log(card + "Link down")}, nil, "; it went down 1h0m0s after boot"},
+		{"an uptime before the message", facts.Facts{KernelLog: log("", "", card+"Link down")}, uptime, "3h0m0s after boot"},
+		{"another driver", facts.Facts{KernelLog: log("bnxt_en 0000:18:00.0 ens0np0: NIC Link is Down")}, nil, "after boot"},
+		{"up again", facts.Facts{KernelLog: log(card+"Link down", card+"Link up")}, uptime, ""},
+		{"another device", facts.Facts{KernelLog: log("mlx5_core 0000:19:00.0 xens0np0: Link down")}, uptime, ""},
+		{"never up", facts.Facts{Links: carrier("ens0np0", 0, 0)}, nil, "; it has had no link since the driver was loaded"},
+		{"went down", facts.Facts{Links: carrier("ens0np0", 3, 3)}, nil, "; it has lost its link 3 times since"},
+		{"counts of another", facts.Facts{Links: carrier("ens1np0", 0, 0)}, nil, ""},
+		{"neither could be read", facts.Facts{
+			Links: failed[[]facts.Link](), KernelLog: failed[[]facts.KernelMessage](),
+		}, uptime, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			down := all(state("mlx5_0", "1: DOWN", "3: Disabled"), set("sys/class/net/ens0np0/carrier", "0"),
+				set("sys/class/net/ens0np0/operstate", "down"), recorded(c.facts))
+			f := finding(t, diagnose(t, load(t, "02_rocev2_8hca", down, c.change), "port-active"), "mlx5_0:1")
+			const advice = "the transceiver and the switch port"
+			_, since, found := strings.Cut(f.Summary, advice)
+			if !found || !strings.Contains(since, c.says) || c.says == "" && since != "" {
+				t.Errorf("summary %q, want %q after the advice", f.Summary, c.says)
+			}
+			if c.says != "" && len(f.Evidence) < 5 {
+				t.Errorf("no evidence of it: %v", f.Evidence)
+			}
+		})
 	}
 }

@@ -37,6 +37,7 @@ const (
 // Files of the machine that decide whether its devices reach each other and how fast.
 const (
 	ProcCPUInfo    = "proc/cpuinfo"                                         // flags of the CPUs
+	ProcUptime     = "proc/uptime"                                          // seconds since boot
 	ProcNVIDIA     = "proc/driver/nvidia"                                   // version, gpus/*/information
 	DMI            = "sys/devices/virtual/dmi/id"                           // sys_vendor, product_name
 	HypervisorType = "sys/hypervisor/type"                                  // "xen"
