@@ -56,6 +56,9 @@ func (r idRange) has(f PCI) bool {
 	return f.VendorID == r.vendor && r.from <= f.DeviceID && f.DeviceID <= r.to
 }
 
+// BlueField reports whether the function is a network function of a BlueField card.
+func (p PCI) BlueField() bool { return blueField.has(p) }
+
 // module returns the RDMA module for the cards of the range.
 func (r idRange) module() string {
 	if r.driver == "i40e" {

@@ -11,5 +11,6 @@ func inventoryChecks() []doctor.Check {
 		verbsABI(),
 		vfCount(),
 		netnsMode(),
+		dpuMode(),
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/checks"
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -51,6 +52,12 @@ var metaTable = []metaRow{
 		nodeCase{"02_rocev2_8hca", nil},
 		nodeCase{"01_ib_8hca", port("mlx5_5", "link_layer", "Ethernet")},
 		"mlx5_5:1",
+	},
+	{
+		"dpu-mode",
+		nodeCase{"02_rocev2_8hca", all(blueField, switchOf("legacy"))},
+		nodeCase{"02_rocev2_8hca", all(blueField, switchOf(facts.SwitchForeign))},
+		"mlx5_0",
 	},
 	{"receive-ring", nodeCase{"51_rxe_siw", ring(2048)}, nodeCase{"51_rxe_siw", ring(1024)}, "rxe0:1"},
 	{
@@ -176,7 +183,7 @@ func TestNoCheckPassesOverUnreadableFiles(t *testing.T) {
 func TestNoCheckPassesOverMissingFiles(t *testing.T) {
 	optional := []string{
 		"/phys_state", "/proc/self/status", "/proc/net/route", "/proc/cpuinfo", "/id/sys_vendor", "/id/product_name",
-		"/sys/hypervisor/type", "/operstate", "/carrier", "/flags",
+		"/sys/hypervisor/type", "/operstate", "/carrier", "/flags", "/phys_port_name",
 	}
 	for _, row := range metaTable {
 		for _, pattern := range check(t, row.id).Reads {

@@ -259,11 +259,17 @@ type DevlinkDevice struct {
 	Name       string            `json:"name"` // pci/0000:3b:00.0
 	Reporters  []HealthReporter  `json:"reporters,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
+	// Switch is the mode of the embedded switch of a BlueField card: legacy, switchdev, "foreign" if
+	// another function manages it, or "" if it is not known.
+	Switch string `json:"switch,omitempty"`
 	// Error says why the list of reporters may be incomplete, ParameterErrors why parameters are
 	// missing.
 	Error           string   `json:"error,omitempty"`
 	ParameterErrors []string `json:"parameterErrors,omitempty"`
 }
+
+// SwitchForeign is the [DevlinkDevice].Switch of a function that does not manage its switch.
+const SwitchForeign = "foreign"
 
 // HealthReporter is a devlink health reporter.
 type HealthReporter struct {

@@ -51,6 +51,29 @@ func decodeReporter(b []byte) (Reporter, error) {
 	return r, nil
 }
 
+// decodeSwitchMode decodes the answer about a switch.
+func decodeSwitchMode(b []byte) (string, error) {
+	var mode uint16
+	found := false
+	err := nl.Fields{
+		DEVLINK_ATTR_ESWITCH_MODE: func(v []byte) error {
+			found = true
+			return nl.Number(&mode)(v)
+		},
+	}.Decode(b)
+	switch {
+	case err != nil:
+		return "", err
+	case !found:
+		return "", fmt.Errorf("%w: no mode of the switch", errIncomplete)
+	case mode == DEVLINK_ESWITCH_MODE_LEGACY:
+		return "legacy", nil
+	case mode == DEVLINK_ESWITCH_MODE_SWITCHDEV:
+		return "switchdev", nil
+	}
+	return strconv.Itoa(int(mode)), nil
+}
+
 // decodeParameter decodes the attributes of one message. The type of a value precedes it. An error
 // means that it identifies no parameter.
 func decodeParameter(b []byte) (Parameter, error) {

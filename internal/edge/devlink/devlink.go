@@ -1,5 +1,5 @@
-// Package devlink queries the running kernel for the health reporters and the parameters of devices
-// (devlink). It only reads.
+// Package devlink queries the running kernel for the health reporters, the parameters and the switch
+// modes of devices (devlink). It only reads.
 //
 //	var kernel devlink.Client
 //	reporters, err := kernel.Reporters(ctx)
@@ -25,6 +25,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/mdlayher/netlink"
 
 	"github.com/rdmakit/rdmakit/internal/edge/genl"
 )
@@ -68,6 +70,36 @@ func (c Client) Reporters(ctx context.Context) ([]Reporter, error) {
 // Parameters lists the parameters of all devices, in the order of the kernel.
 func (c Client) Parameters(ctx context.Context) ([]Parameter, error) {
 	return list(ctx, c, "parameter dump", DEVLINK_CMD_PARAM_GET, decodeParameter)
+}
+
+// SwitchMode returns the mode of a PCI device's embedded switch: "legacy", "switchdev", or the
+// number. It needs CAP_NET_ADMIN. mlx5 answers [fs.ErrPermission] too if another function manages
+// the switch, as in the DPU mode of BlueField, and [errors.ErrUnsupported] for InfiniBand ports
+// (mlx5_eswitch_check in drivers/net/ethernet/mellanox/mlx5/core/eswitch_offloads.c).
+func (c Client) SwitchMode(ctx context.Context, address string) (string, error) {
+	attrs := netlink.NewAttributeEncoder()
+	attrs.String(DEVLINK_ATTR_BUS_NAME, "pci")
+	attrs.String(DEVLINK_ATTR_DEV_NAME, address)
+	q := genl.Request{
+		Op: "devlink eswitch get", Object: address, Family: "devlink", Version: DEVLINK_GENL_VERSION,
+		Command: DEVLINK_CMD_ESWITCH_GET,
+	}
+	var err error
+	if q.Body, err = attrs.Encode(); err != nil {
+		return "", &genl.OpError{Op: q.Op, Object: address, Err: err}
+	}
+	bodies, err := c.Kernel.Execute(ctx, q)
+	if err != nil {
+		return "", err //nolint:wrapcheck // an OpError
+	}
+	for _, b := range bodies {
+		mode, err := decodeSwitchMode(b)
+		if err != nil {
+			return "", &genl.OpError{Op: q.Op, Object: address, Err: err}
+		}
+		return mode, nil
+	}
+	return "", &genl.OpError{Op: q.Op, Object: address, Err: errIncomplete}
 }
 
 func list[T any](ctx context.Context, c Client, op string, command uint8, decode func([]byte) (T, error)) ([]T, error) {

@@ -220,3 +220,19 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestSwitchMode decodes answers as devlink_nl_eswitch_fill builds them.
+func TestSwitchMode(t *testing.T) {
+	for mode, want := range map[uint16]string{0: "legacy", 1: "switchdev", 7: "7"} {
+		got, err := decodeSwitchMode(encode(t, func(ae *netlink.AttributeEncoder) {
+			ae.String(DEVLINK_ATTR_BUS_NAME, "pci")
+			ae.Uint16(DEVLINK_ATTR_ESWITCH_MODE, mode)
+		}))
+		if got != want || err != nil {
+			t.Errorf("mode %d = %q, %v, want %q", mode, got, err, want)
+		}
+	}
+	if got, err := decodeSwitchMode(nil); !errors.Is(err, errIncomplete) {
+		t.Errorf("decodeSwitchMode of nothing = %q, %v", got, err)
+	}
+}

@@ -8,6 +8,7 @@ package devlink
 const (
 	DEVLINK_GENL_VERSION = 1
 
+	DEVLINK_CMD_ESWITCH_GET         = 29 // mode of the switch of a device
 	DEVLINK_CMD_PARAM_GET           = 38 // parameters of a device
 	DEVLINK_CMD_HEALTH_REPORTER_GET = 52 // health reporters of a device and its ports
 )
@@ -17,6 +18,8 @@ const (
 	DEVLINK_ATTR_BUS_NAME   = 1 // string
 	DEVLINK_ATTR_DEV_NAME   = 2 // string
 	DEVLINK_ATTR_PORT_INDEX = 3 // u32
+
+	DEVLINK_ATTR_ESWITCH_MODE = 25 // u16
 
 	DEVLINK_ATTR_PARAM             = 80 // nested
 	DEVLINK_ATTR_PARAM_NAME        = 81 // string
@@ -31,6 +34,12 @@ const (
 	DEVLINK_ATTR_HEALTH_REPORTER_STATE         = 116 // u8: 0 healthy, 1 error
 	DEVLINK_ATTR_HEALTH_REPORTER_ERR_COUNT     = 117 // u64
 	DEVLINK_ATTR_HEALTH_REPORTER_RECOVER_COUNT = 118 // u64
+)
+
+// Modes of a switch (enum devlink_eswitch_mode).
+const (
+	DEVLINK_ESWITCH_MODE_LEGACY    = 0
+	DEVLINK_ESWITCH_MODE_SWITCHDEV = 1
 )
 
 // Configuration modes of a parameter's value (enum devlink_param_cmode).

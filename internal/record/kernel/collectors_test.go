@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -208,6 +209,45 @@ func TestCollectors(t *testing.T) {
 			t.Errorf("the collector of %s gathered nothing", c.Kind)
 		} else if err != nil {
 			t.Logf("%s: %v", c.Kind, err)
+		}
+	}
+}
+
+// TestSwitchesOfBlueField asks for BlueField cards only. mlx5 answers EPERM for a function that does
+// not manage its switch, and EOPNOTSUPP for InfiniBand (mlx5_eswitch_check).
+func TestSwitchesOfBlueField(t *testing.T) {
+	card := func(address string, id inventory.PCIID) inventory.Device {
+		return inventory.Device{PCI: &inventory.PCI{Address: address, VendorID: 0x15b3, DeviceID: id}}
+	}
+	vf := card("4", 0xa2dc)
+	vf.VF = &inventory.VFInfo{}
+	s := &inventory.Snapshot{Devices: []inventory.Device{
+		card("0", 0xa2dc), card("1", 0xa2d6), card("2", 0x1021), card("3", 0xa2dc), vf, card("9", 0xa2dc), {},
+	}}
+	list := []facts.DevlinkDevice{{Name: "pci/0"}, {Name: "pci/1"}, {Name: "pci/2"}, {Name: "pci/3"}, {Name: "pci/4"}}
+	addSwitches(s, list, func(address string) (string, error) {
+		switch address {
+		case "1":
+			return "", syscall.EPERM
+		case "3":
+			return "", syscall.EOPNOTSUPP
+		}
+		return "legacy", nil
+	})
+	for i, want := range []string{"legacy", facts.SwitchForeign, "", "", ""} {
+		if list[i].Switch != want {
+			t.Errorf("switch of %s = %q, want %q", list[i].Name, list[i].Switch, want)
+		}
+	}
+}
+
+func TestNetAdmin(t *testing.T) {
+	for status, want := range map[string]bool{
+		"Name:\tx\nCapEff:\t000001ffffffffff\nCapBnd:\t0": true, "CapEff:\t0000000000001000": true,
+		"CapEff:\t00000000a80425fb": false, "CapEff:\tx": false, "CapPrm:\t1000": false, "": false,
+	} {
+		if got := netAdmin(facts.NewFiles(fstest.MapFS{"proc/self/status": {Data: []byte(status)}})); got != want {
+			t.Errorf("netAdmin(%q) = %v, want %v", status, got, want)
 		}
 	}
 }

@@ -20,8 +20,8 @@ const devlinkTime = 5 * time.Second
 // devlinkDevices asks for the health reporters and parameters of devices.
 func devlinkDevices(now func() time.Time) facts.Collector {
 	return facts.Collector{
-		Kind: facts.KindDevlink, Source: "devlink: generic netlink", Cost: "two requests",
-		Collect: func(ctx context.Context, _ *inventory.Snapshot, f *facts.Facts) {
+		Kind: facts.KindDevlink, Source: "devlink: generic netlink", Cost: "two requests, and one for each BlueField",
+		Collect: func(ctx context.Context, s *inventory.Snapshot, f *facts.Facts) {
 			f.Devlink = facts.Read(now, func() ([]facts.DevlinkDevice, error) {
 				ctx, cancel := context.WithTimeout(ctx, devlinkTime)
 				defer cancel()
@@ -34,7 +34,11 @@ func devlinkDevices(now func() time.Time) facts.Collector {
 					return nil, err
 				}
 				parameters, err2 := kernel.Parameters(ctx)
-				return devices(reporters, parameters, err, err2)
+				list, err := devices(reporters, parameters, err, err2)
+				if err == nil && netAdmin(f.Files) {
+					addSwitches(s, list, func(address string) (string, error) { return kernel.SwitchMode(ctx, address) })
+				}
+				return list, err
 			})
 		},
 	}
@@ -98,4 +102,34 @@ func devices(
 	}
 	slices.SortFunc(list, func(a, b facts.DevlinkDevice) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
+}
+
+// addSwitches adds the modes of the switches of BlueField cards, with a function that asks as a
+// process with CAP_NET_ADMIN.
+func addSwitches(s *inventory.Snapshot, list []facts.DevlinkDevice, ask func(address string) (string, error)) {
+	for i := range s.Devices {
+		p := s.Devices[i].PCI
+		if p == nil || !p.BlueField() || s.Devices[i].VF != nil {
+			continue
+		}
+		at := slices.IndexFunc(list, func(d facts.DevlinkDevice) bool { return d.Name == "pci/"+p.Address })
+		if at < 0 {
+			continue
+		}
+		mode, err := ask(p.Address)
+		if errors.Is(err, fs.ErrPermission) {
+			mode = facts.SwitchForeign
+		}
+		list[at].Switch = mode
+	}
+}
+
+// netAdmin reports whether CAP_NET_ADMIN is effective.
+func netAdmin(files *facts.Files) bool {
+	const bit = 12
+	status, err := files.Text("proc/self/status")
+	_, rest, found := strings.Cut(status, "CapEff:")
+	first, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
+	mask, err2 := strconv.ParseUint(strings.TrimSpace(first), 16, 64)
+	return err == nil && found && err2 == nil && mask>>bit&1 == 1
 }
