@@ -13,8 +13,8 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// ipRail is an active RoCE port for jobs and the addresses of its network device whose prefix length
-// says which subnet it is in.
+// ipRail is an active RoCE port for jobs and the addresses of its network device whose prefix
+// length says which subnet it is in.
 type ipRail struct {
 	portRef
 	netdev *inventory.Netdev

@@ -293,11 +293,13 @@ func TestRailsInOneIPv6Subnet(t *testing.T) {
 		{"routes unknown", addresses("2001:db8:1::11"), []string{"info node"}, "one IPv6 subnet, 2001:db8:1::/64"},
 		{
 			"one device for all", all(addresses("2001:db8:1::11"), recorded(facts.Facts{Routes: known(shared)})),
-			[]string{"warn node"}, "packets of 2 rails leave by another device",
+			[]string{"warn node"},
+			"packets of 2 rails leave by another device",
 		},
 		{
 			"a rule for each", all(addresses("2001:db8:1::11"), recorded(facts.Facts{Routes: known(ruled)})),
-			[]string{"pass node"}, "none answers for another",
+			[]string{"pass node"},
+			"none answers for another",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -237,7 +237,8 @@ func TestACS(t *testing.T) {
 			[]string{"warn 0000:12:02.0"},
 		},
 		{
-			"both ends", switches, recorded(bridgesOf(redirects("0000:12:01.0", 0x1d), redirects("0000:12:00.0", 0x1d))),
+			"both ends", switches, recorded(bridgesOf(redirects("0000:12:01.0", 0x1d),
+				redirects("0000:12:00.0", 0x1d))),
 			[]string{"warn 0000:12:00.0", "warn 0000:12:01.0"},
 		},
 		{

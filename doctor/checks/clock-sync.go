@@ -14,7 +14,8 @@ func clockSync() doctor.Check {
 		ID: "clock-sync", Title: "clock that no time source disciplines", Severity: doctor.OutcomeWarn,
 		Group: doctor.GroupHost, Numbers: []int{88}, Facts: []facts.Kind{facts.KindClock},
 		Thresholds: []doctor.Threshold{{
-			Name: "clock-offset-warn", Value: 1, Unit: "ms", What: "offset of the clock from its source, or its estimated error",
+			Name: "clock-offset-warn", Value: 1, Unit: "ms",
+			What:   "offset of the clock from its source, or its estimated error",
 			Source: "to be calibrated; traces of several nodes are compared by time stamps",
 		}},
 		Explanation: "Logs, traces and flight recorders of several nodes are joined by time. With clocks that " +
@@ -58,8 +59,8 @@ func runClockSync(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.Passed(doctor.ObjectNode, fmt.Sprintf("the clock follows its source, %v off",
 			c.Offset.Abs()), ev...)}
 	default:
-		return []doctor.Finding{doctor.Passed(doctor.ObjectNode, fmt.Sprintf("the clock follows its source; the kernel "+
-			"does not know the offset, at most it is %v", c.MaxError), ev...)}
+		return []doctor.Finding{doctor.Passed(doctor.ObjectNode, fmt.Sprintf("the clock follows its source; the "+
+			"kernel does not know the offset, at most it is %v", c.MaxError), ev...)}
 	}
 	return []doctor.Finding{f}
 }

@@ -58,8 +58,8 @@ func (j *judge) bitErrors(s *sample, text string, ratio float64) verdict {
 		switch {
 		case ratio <= limit:
 		case lane == 0:
-			return verdict{outcome: doctor.OutcomeUnknown, text: text + "; which FEC the link has, and so its limit, is " +
-				"not known (no rate of a lane)"}
+			return verdict{outcome: doctor.OutcomeUnknown, text: text + "; which FEC the link has, and so its limit, " +
+				"is not known (no rate of a lane)"}
 		default:
 			return verdict{outcome: l.outcome, text: fmt.Sprintf("%s; the limit is %g", text, limit)}
 		}

@@ -60,7 +60,8 @@ func runDPUMode(_ context.Context, in *doctor.Input) []doctor.Finding {
 				Outcome: doctor.OutcomeWarn, Object: p.dev.Name, Evidence: []doctor.Evidence{ev},
 				Summary: "the BlueField is in DPU mode: the host does not manage its switch",
 				Actions: []doctor.Action{
-					doctor.Shell("mlxconfig -d %s -e query INTERNAL_CPU_OFFLOAD_ENGINE   # ENABLED(0) is DPU mode", p.tool()),
+					doctor.Shell("mlxconfig -d %s -e query INTERNAL_CPU_OFFLOAD_ENGINE   # ENABLED(0) is DPU mode",
+						p.tool()),
 					{
 						Do: doctor.DoNote, Risk: doctor.RiskOthers,
 						Text: "if nobody uses the DPU: mlxconfig -d " + p.tool() +
@@ -77,8 +78,8 @@ func runDPUMode(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s",
 			noneOf(in.Snapshot, "no compute port is on a BlueField"))}
 	case len(findings) == 0 && len(good) == 0:
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "the mode of %s is not known: devlink shows the "+
-			"switch of Ethernet ports to root only", english.Count(cards, "BlueField card"))}
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "the mode of %s is not known: devlink shows "+
+			"the switch of Ethernet ports to root only", english.Count(cards, "BlueField card"))}
 	case len(good) > 0:
 		return append([]doctor.Finding{doctor.Passed(doctor.ObjectNode, "the host manages the switch of "+
 			english.Count(len(good), "BlueField card"), good...)}, findings...)
@@ -109,8 +110,8 @@ func onDPU(in *doctor.Input) (doctor.Finding, bool) {
 		netdev := path.Base(path.Dir(name))
 		return doctor.Finding{
 			Outcome: doctor.OutcomeInfo, Object: netdev, Evidence: []doctor.Evidence{fileEvidence(name, text)},
-			Summary: netdev + " represents a host's function: this is the Arm system of a DPU, which forwards what the " +
-				"host's jobs send",
+			Summary: netdev + " represents a host's function: this is the Arm system of a DPU, which forwards what " +
+				"the host's jobs send",
 		}, true
 	}
 	return doctor.Finding{}, false

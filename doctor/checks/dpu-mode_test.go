@@ -32,7 +32,7 @@ func TestDPUMode(t *testing.T) {
 	}{
 		{"NIC mode", all(blueField, switchOf("legacy")), []string{"pass node"}, "1 BlueField card"},
 		{"NIC mode, switchdev", all(blueField, switchOf("switchdev")), []string{"pass node"}, ""},
-		{"DPU mode", all(blueField, switchOf(facts.SwitchForeign)), []string{"warn mlx5_0"}, "INTERNAL_CPU_OFFLOAD_ENGINE"},
+		{"DPU mode", all(blueField, switchOf(facts.SwitchForeign)), []string{"warn mlx5_0"}, "OFFLOAD_ENGINE"},
 		{"not known", all(blueField, switchOf("")), []string{"not-applicable node"}, "not known"},
 		{"denied", all(blueField, denied), []string{"not-applicable node"}, "root only"},
 		{"ConnectX cards", switchOf("legacy"), []string{"not-applicable node"}, "no compute port is on a BlueField"},

@@ -83,7 +83,8 @@ func runGIDIndex(_ context.Context, in *doctor.Input) []doctor.Finding {
 		if fits == len(rails) {
 			findings = append(findings, doctor.Finding{
 				Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode,
-				Summary: fmt.Sprintf("%s=%d fits all %s%s today", name, index, english.Count(len(rails), "RoCE port"), except),
+				Summary: fmt.Sprintf("%s=%d fits all %s%s today", name, index, english.Count(len(rails), "RoCE port"),
+					except),
 				Evidence: []doctor.Evidence{
 					{Path: "environment:" + name, Value: value},
 					rails[0].evidence("gids/"+strconv.Itoa(index), gidAt(rails[0], index).GID.String()),

@@ -201,7 +201,8 @@ func unroutable(in *doctor.Input, p portRef, class gidClass, f *doctor.Finding) 
 	f.Remedy = addressRemedy(in, p)
 	switch n := p.netdev(s); {
 	case class == gidLinkLocal && n == nil:
-		f.Summary = english.Count(len(p.port.GIDs), "GID") + ", all link-local: the port's network device is not visible"
+		f.Summary = english.Count(len(p.port.GIDs), "GID") +
+			", all link-local: the port's network device is not visible"
 	case class == gidLinkLocal:
 		f.Summary = fmt.Sprintf("%s, all link-local: the network device has no IP address",
 			english.Count(len(p.port.GIDs), "GID"))
@@ -275,8 +276,8 @@ func accelerated(s *inventory.Snapshot, p portRef) string {
 	if m := s.Netdev(n.Master); m == nil || m.Driver != "hv_netvsc" {
 		return ""
 	}
-	return fmt.Sprintf("%s is the accelerated path of %s (hv_netvsc), which has the address; it carries no RoCE", n.Name,
-		n.Master)
+	return fmt.Sprintf("%s is the accelerated path of %s (hv_netvsc), which has the address; it carries no RoCE",
+		n.Name, n.Master)
 }
 
 // addressRemedy returns the commands that give the port an IP address. The members of a bond have

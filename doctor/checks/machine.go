@@ -90,9 +90,9 @@ func cloud(in *doctor.Input) string {
 // systemd-detect-virt knows (dmi_vendor_table in src/basic/virt.c), and those of clouds.
 func virtualProduct(name string) bool {
 	starts := []string{
-		"KVM", "OpenStack", "KubeVirt", "QEMU", "VMware", "VMW", "innotek GmbH", "VirtualBox", "Xen", "Bochs", "Parallels",
-		"BHYVE", "Hyper-V", "Apple Virtualization", "Google Compute Engine", "Alibaba Cloud ECS", "HVM domU", "Nutanix AHV",
-		"xen", // of /sys/hypervisor/type
+		"KVM", "OpenStack", "KubeVirt", "QEMU", "VMware", "VMW", "innotek GmbH", "VirtualBox", "Xen", "Bochs",
+		"Parallels", "BHYVE", "Hyper-V", "Apple Virtualization", "Google Compute Engine", "Alibaba Cloud ECS",
+		"HVM domU", "Nutanix AHV", "xen", // of /sys/hypervisor/type
 	}
 	return strings.Contains(name, "Virtual Machine") || // Microsoft's, and others'
 		slices.ContainsFunc(starts, func(word string) bool { return strings.HasPrefix(name, word) })

@@ -131,9 +131,10 @@ func requestFinding(in *doctor.Input, p portRef, e *facts.PCIExpress) (doctor.Fi
 	}
 	f.Summary = fmt.Sprintf("the card reads memory in requests of at most %d bytes", e.MaxReadRequest)
 	f.Actions = []doctor.Action{
-		doctor.Shell("setpci -s %s CAP_EXP+8.w=5000:7000   # bits 14:12 of Device Control: 5 is 4096 bytes", quote(addr)),
-		doctor.Note("the register is lost at the next reset or boot: repeat setpci in a unit that runs before jobs, or " +
-			"set Maximum Read Request in the BIOS, where it has that setting"),
+		doctor.Shell("setpci -s %s CAP_EXP+8.w=5000:7000   # bits 14:12 of Device Control: 5 is 4096 bytes",
+			quote(addr)),
+		doctor.Note("the register is lost at the next reset or boot: repeat setpci in a unit that runs before jobs, " +
+			"or set Maximum Read Request in the BIOS, where it has that setting"),
 	}
 	return f, true
 }

@@ -185,8 +185,8 @@ func checkDown(in *doctor.Input, p portRef, f *doctor.Finding) {
 	case p.port.Role == inventory.RoleUnused:
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary = "spare " + f.Summary
-		f.Explanation = "The ports that jobs use are others, and this one has no link. It matters only if it is meant " +
-			"to be used, or if NCCL_IB_HCA names it."
+		f.Explanation = "The ports that jobs use are others, and this one has no link. It matters only if it is " +
+			"meant to be used, or if NCCL_IB_HCA names it."
 	case p.port.Role == inventory.RoleUncertain:
 		f.Outcome = doctor.OutcomeInfo
 		f.Summary = fmt.Sprintf("%s %s", p.kind(), f.Summary)
@@ -263,7 +263,8 @@ func downReason(s *inventory.Snapshot, p portRef, n *inventory.Netdev) (reason, 
 			return fmt.Sprintf("network device %s, a member of %s, has no carrier", m.Name, n.Name), cable
 		}
 		if contradicted(n) {
-			return fmt.Sprintf("network device %s has a link, but the driver does not bring the RDMA port up", n.Name), ""
+			return fmt.Sprintf("network device %s has a link, but the driver does not bring the RDMA port up",
+				n.Name), ""
 		}
 	}
 	switch p.port.PhysState {

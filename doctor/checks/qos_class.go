@@ -151,8 +151,8 @@ type class struct {
 
 func (c class) dscp() int { return c.value >> 2 }
 
-// class returns the class of the port's packets: what the driver forces, what a library's setting in
-// the environment or its file for all jobs says, or the default.
+// class returns the class of the port's packets: what the driver forces, what a library's setting
+// in the environment or its file for all jobs says, or the default.
 func (p qosPort) class(in *doctor.Input) (class, error) {
 	forced, ev, err := p.forcedClass(in)
 	switch {

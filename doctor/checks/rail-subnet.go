@@ -149,8 +149,8 @@ func judgeSubnet(in *doctor.Input, subnet netip.Prefix, members []ipRail) []doct
 	return append(others, f)
 }
 
-// judgeSubnet6 returns the finding for rails that share an IPv6 subnet; none if packets of each leave
-// by its own device.
+// judgeSubnet6 returns the finding for rails that share an IPv6 subnet; none if packets of each
+// leave by its own device.
 func judgeSubnet6(in *doctor.Input, subnet netip.Prefix, members []ipRail) []doctor.Finding {
 	f := doctor.Finding{Outcome: doctor.OutcomeInfo, Object: doctor.ObjectNode}
 	var refs []portRef

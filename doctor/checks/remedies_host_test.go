@@ -16,7 +16,8 @@ import (
 func TestRailTables(t *testing.T) {
 	const one, two = "10.100.0.10", "10.101.0.10"
 	connected := facts.Routing{Rules: ownRules(), Routes: []facts.Route{
-		routeTo("10.100.0.0/16", "ens1np0", "", facts.TableMain), routeTo("10.101.0.0/16", "ens2np0", "", facts.TableMain),
+		routeTo("10.100.0.0/16", "ens1np0", "", facts.TableMain),
+		routeTo("10.101.0.0/16", "ens2np0", "", facts.TableMain),
 	}}
 	taken := connected
 	taken.Rules = ownRules(fromRule(9, "192.0.2.1", 20001))
@@ -39,7 +40,8 @@ func TestRailTables(t *testing.T) {
 			"ip rule add from " + one + " table 20003", "ip rule add from " + two + " table 20004",
 		}},
 		{"a table that a rule selects already", ruled, []string{
-			"ip route replace default via YOUR_GATEWAY dev ens1np0 table 77", "ip rule add from " + two + " table 20001",
+			"ip route replace default via YOUR_GATEWAY dev ens1np0 table 77",
+			"ip rule add from " + two + " table 20001",
 		}},
 		{"a rule for some packets only", narrow, []string{
 			"ip rule add from " + one + " table 20001", "ip rule add from " + two + " table 20002",
@@ -56,15 +58,16 @@ func TestRailTables(t *testing.T) {
 					t.Errorf("no line %q in:\n%s", line, strings.Join(lines, "\n"))
 				}
 			}
-			if n := strings.Count(strings.Join(lines, "\n"), "ip rule add"); c.name == "a table that a rule selects already" &&
-				n != 1 {
+			n := strings.Count(strings.Join(lines, "\n"), "ip rule add")
+			if c.name == "a table that a rule selects already" && n != 1 {
 				t.Errorf("%d rules are added, want one for the second rail:\n%s", n, strings.Join(lines, "\n"))
 			}
 		})
 	}
 }
 
-// TestPCIRemediesQuoteAddresses gives bridges and cards of a recording names that a shell would run.
+// TestPCIRemediesQuoteAddresses gives bridges and cards of a recording names that a shell would
+// run.
 func TestPCIRemediesQuoteAddresses(t *testing.T) {
 	const hostile = "0000:15:00.0;reboot $(id)"
 	replace := func(f *inventory.Snapshot, from string) {
@@ -188,21 +191,25 @@ func TestACSUnread(t *testing.T) {
 		{"all were read", recorded(bridgesOf()), []string{"pass node"}, ""},
 		{"one has no ACS", with(facts.PCIFunction{Address: at}), []string{"pass node"}, ""},
 		{
-			"one is missing", recorded(without), []string{"unknown node"},
+			"one is missing", recorded(without),
+			[]string{"unknown node"},
 			"the ACS of 1 of 16 bridges between GPUs and cards is not known: 0000:12:01.0 (its configuration space",
 		},
 		{
 			"one can't be read", with(facts.PCIFunction{Address: at, Error: "input/output error"}),
-			[]string{"unknown node"}, "0000:12:01.0 (input/output error)",
+			[]string{"unknown node"},
+			"0000:12:01.0 (input/output error)",
 		},
 		{
 			"one in part", with(facts.PCIFunction{Address: at, Partial: true}),
-			[]string{"unknown node"}, "first 256 bytes",
+			[]string{"unknown node"},
+			"first 256 bytes",
 		},
 		{
 			"one in part, another redirects", recorded(bridgesOf(facts.PCIFunction{Address: at, Partial: true},
 				redirects("0000:12:00.0", 0x1d))),
-			[]string{"warn 0000:12:00.0", "unknown node"}, "first 256 bytes",
+			[]string{"warn 0000:12:00.0", "unknown node"},
+			"first 256 bytes",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -269,23 +276,30 @@ func TestClock(t *testing.T) {
 		not   string
 	}{
 		{
-			"chrony", facts.ClockDiscipline{Synchronized: true, MaxError: 7 * ms, Estimated: 100 * time.Microsecond},
+			"chrony",
+			facts.ClockDiscipline{Synchronized: true, MaxError: 7 * ms, Estimated: 100 * time.Microsecond},
 			"pass node", "does not know the offset, at most it is 7ms", "adjtimex:offset",
 		},
 		{
-			"chrony with a bad source", facts.ClockDiscipline{Synchronized: true, MaxError: 90 * ms, Estimated: 2 * ms},
+			"chrony with a bad source",
+			facts.ClockDiscipline{Synchronized: true, MaxError: 90 * ms, Estimated: 2 * ms},
 			"warn node", "estimated error of the clock is 2ms; the limit is 1ms", "adjtimex:offset",
 		},
 		{
-			"ntpd", facts.ClockDiscipline{Synchronized: true, PLL: true, MaxError: 90 * ms, Estimated: 2 * ms},
+			"ntpd",
+			facts.ClockDiscipline{Synchronized: true, PLL: true, MaxError: 90 * ms, Estimated: 2 * ms},
 			"pass node", "adjtimex:offset = 0s", "",
 		},
 		{
-			"ntpd, far off", facts.ClockDiscipline{Synchronized: true, PLL: true, Offset: -2 * ms}, "warn node",
+			"ntpd, far off",
+			facts.ClockDiscipline{Synchronized: true, PLL: true, Offset: -2 * ms},
+			"warn node",
 			"2ms off its source", "",
 		},
 		{
-			"nobody", facts.ClockDiscipline{MaxError: 16 * time.Second, Estimated: 16 * time.Second}, "warn node",
+			"nobody",
+			facts.ClockDiscipline{MaxError: 16 * time.Second, Estimated: 16 * time.Second},
+			"warn node",
 			"no time source", "adjtimex:offset",
 		},
 	} {

@@ -259,8 +259,8 @@ type DevlinkDevice struct {
 	Name       string            `json:"name"` // pci/0000:3b:00.0
 	Reporters  []HealthReporter  `json:"reporters,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
-	// Switch is the mode of the embedded switch of a BlueField card: legacy, switchdev, "foreign" if
-	// another function manages it, or "" if it is not known.
+	// Switch is the mode of the embedded switch of a BlueField card: legacy, switchdev, "foreign"
+	// if another function manages it, or "" if it is not known.
 	Switch string `json:"switch,omitempty"`
 	// Error says why the list of reporters may be incomplete, ParameterErrors why parameters are
 	// missing.

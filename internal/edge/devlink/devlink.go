@@ -1,5 +1,5 @@
-// Package devlink queries the running kernel for the health reporters, the parameters and the switch
-// modes of devices (devlink). It only reads.
+// Package devlink queries the running kernel for the health reporters, the parameters and the
+// switch modes of devices (devlink). It only reads.
 //
 //	var kernel devlink.Client
 //	reporters, err := kernel.Reporters(ctx)
@@ -92,14 +92,14 @@ func (c Client) SwitchMode(ctx context.Context, address string) (string, error) 
 	if err != nil {
 		return "", err //nolint:wrapcheck // an OpError
 	}
-	for _, b := range bodies {
-		mode, err := decodeSwitchMode(b)
-		if err != nil {
-			return "", &genl.OpError{Op: q.Op, Object: address, Err: err}
-		}
-		return mode, nil
+	if len(bodies) == 0 {
+		return "", &genl.OpError{Op: q.Op, Object: address, Err: errIncomplete}
 	}
-	return "", &genl.OpError{Op: q.Op, Object: address, Err: errIncomplete}
+	mode, err := decodeSwitchMode(bodies[0])
+	if err != nil {
+		return "", &genl.OpError{Op: q.Op, Object: address, Err: err}
+	}
+	return mode, nil
 }
 
 func list[T any](ctx context.Context, c Client, op string, command uint8, decode func([]byte) (T, error)) ([]T, error) {

@@ -33,8 +33,8 @@ type FilterRule struct {
 	Table      string            `json:"table"`
 	Chain      string            `json:"chain"`
 	Conditions []FilterCondition `json:"conditions,omitempty"`
-	// Verdict is accept, drop, reject, jump, goto, return, "" for none (it only counts or logs), map
-	// if the last condition names a set that has the verdicts, or unknown.
+	// Verdict is accept, drop, reject, jump, goto, return, "" for none (it only counts or logs),
+	// map if the last condition names a set that has the verdicts, or unknown.
 	Verdict string   `json:"verdict,omitempty"`
 	Target  string   `json:"target,omitempty"` // chain of jump and goto
 	Sets    []string `json:"sets,omitempty"`   // keys of properties that the rule changes: mark, ct mark

@@ -213,8 +213,8 @@ func TestCollectors(t *testing.T) {
 	}
 }
 
-// TestSwitchesOfBlueField asks for BlueField cards only. mlx5 answers EPERM for a function that does
-// not manage its switch, and EOPNOTSUPP for InfiniBand (mlx5_eswitch_check).
+// TestSwitchesOfBlueField asks for BlueField cards only. mlx5 answers EPERM for a function that
+// does not manage its switch, and EOPNOTSUPP for InfiniBand (mlx5_eswitch_check).
 func TestSwitchesOfBlueField(t *testing.T) {
 	card := func(address string, id inventory.PCIID) inventory.Device {
 		return inventory.Device{PCI: &inventory.PCI{Address: address, VendorID: 0x15b3, DeviceID: id}}

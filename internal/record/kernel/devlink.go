@@ -36,7 +36,9 @@ func devlinkDevices(now func() time.Time) facts.Collector {
 				parameters, err2 := kernel.Parameters(ctx)
 				list, err := devices(reporters, parameters, err, err2)
 				if err == nil && netAdmin(f.Files) {
-					addSwitches(s, list, func(address string) (string, error) { return kernel.SwitchMode(ctx, address) })
+					addSwitches(s, list, func(address string) (string, error) {
+						return kernel.SwitchMode(ctx, address)
+					})
 				}
 				return list, err
 			})

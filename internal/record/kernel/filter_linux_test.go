@@ -92,11 +92,13 @@ var filterCases = []filterCase{
 	},
 	{
 		"map", input("accept", "udp dport vmap { 4791 : drop, 22 : accept }"),
-		map[int]bool{4791: true, 22: false, 23: false}, false,
+		map[int]bool{4791: true, 22: false, 23: false},
+		false,
 	},
 	{
 		"map of ranges and the rest", input("accept", "udp dport vmap { 4000-5000 : accept, 22 : drop, * : drop }"),
-		map[int]bool{4791: false, 22: true, 5001: true}, false,
+		map[int]bool{4791: false, 22: true, 5001: true},
+		false,
 	},
 	{
 		"map of states", input("drop", "ct state vmap { established : accept, related : accept, invalid : drop }",
@@ -105,20 +107,26 @@ var filterCases = []filterCase{
 	{
 		"map of chains, by several fields", other("d", input("accept",
 			"ip daddr . udp dport vmap { 10.0.0.1 . 22 : goto d, 10.0.0.7 . 4791 : jump d }"), "accept"),
-		map[int]bool{4791: false, 22: false}, false,
+		map[int]bool{4791: false, 22: false},
+		false,
 	},
 	{
 		"map of drops, by several fields", input("accept", "ip daddr . udp dport vmap { 10.0.0.1 . 4791 : drop }"),
-		map[int]bool{4791: true, 22: false}, true,
+		map[int]bool{4791: true, 22: false},
+		true,
 	},
 	{"loopback", input("drop", "iif lo accept", `iifname "lo" accept`), map[int]bool{4791: true}, false},
-	{"loopback dropped", input("accept", "iif lo drop", "iif != lo udp dport 4791 drop"),
-		map[int]bool{4791: true, 22: false}, false},
+	{
+		"loopback dropped", input("accept", "iif lo drop", "iif != lo udp dport 4791 drop"),
+		map[int]bool{4791: true, 22: false},
+		false,
+	},
 	{"mark", input("accept", "meta mark and 0x8000 == 0x8000 drop"), map[int]bool{4791: false}, false},
 	{"no mark", input("accept", "meta mark 0 udp dport 4791 drop"), map[int]bool{4791: true, 22: false}, false},
 	{
 		"mark that a rule sets", input("accept", "udp dport 4791 meta mark set 1", "meta mark 1 drop"),
-		map[int]bool{4791: true, 22: false}, true,
+		map[int]bool{4791: true, 22: false},
+		true,
 	},
 	{"kind of packet", input("drop", "meta pkttype host accept"), map[int]bool{4791: false}, false},
 	{
@@ -127,11 +135,13 @@ var filterCases = []filterCase{
 	},
 	{
 		"translation", chain("ip", "type nat hook prerouting priority -100;", "udp dport 4791 redirect to :22"),
-		map[int]bool{4791: true, 23: false}, true,
+		map[int]bool{4791: true, 23: false},
+		true,
 	},
 	{
 		"translation of the source", chain("ip", "type nat hook input priority 100;", "snat to 10.0.0.77"),
-		map[int]bool{4791: false}, false,
+		map[int]bool{4791: false},
+		false,
 	},
 	{
 		"a device's ingress", chain("netdev", `type filter hook ingress device "rail0" priority 0;`,
@@ -151,7 +161,8 @@ var filterCases = []filterCase{
 	},
 	{
 		"a mark of iptables", "#-A INPUT -p udp --dport 4791 -j MARK --set-mark 1\n#-A INPUT -m mark --mark 1 -j DROP",
-		map[int]bool{4791: true, 22: false}, true,
+		map[int]bool{4791: true, 22: false},
+		true,
 	},
 	{
 		"iptables", "#-P INPUT DROP\n#-A INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n" +
@@ -165,10 +176,13 @@ var filterCases = []filterCase{
 	},
 	{
 		"multiport of ranges", "#-A INPUT -p udp -m multiport ! --dports 22,4000:5000 -j DROP",
-		map[int]bool{4791: false, 4000: false, 5001: true, 22: false}, false,
+		map[int]bool{4791: false, 4000: false, 5001: true, 22: false},
+		false,
 	},
 	{
-		"multiport of source ports", "#-A INPUT -p udp -m multiport --sports 9 -j DROP", map[int]bool{4791: false}, true,
+		"multiport of source ports", "#-A INPUT -p udp -m multiport --sports 9 -j DROP",
+		map[int]bool{4791: false},
+		true,
 	},
 }
 

@@ -81,8 +81,9 @@ Max locked memory         8388608              unlimited            bytes
 	for name, content := range map[string]string{
 		"proc/811/comm": "slurmd\n", "proc/811/limits": limits,
 		"proc/811/cgroup": "12:memory:/other.service\n1:name=systemd:/system.slice/slurm-gpu.service/step.scope\n",
-		"proc/99/comm":    "containerd\n", "proc/99/limits": limits, "proc/99/cgroup": "0::/user.slice/session-1.scope\n",
-		"proc/1/comm": "systemd\n", "proc/1/limits": limits,
+		"proc/99/comm":    "containerd\n", "proc/99/limits": limits,
+		"proc/99/cgroup": "0::/user.slice/session-1.scope\n",
+		"proc/1/comm":    "systemd\n", "proc/1/limits": limits,
 		"proc/12/comm": "slurmd\n", "proc/12/limits": "Max locked memory lots more\n", // cut off
 		"proc/meminfo": "x\n",
 		"etc/systemd/system/slurm-gpu.service.d/limit.conf": "[Service]\nEnvironment=PASSWORD=x\nLimitMEMLOCK=64K\n",
