@@ -68,6 +68,11 @@ func TestAddressesOfClouds(t *testing.T) {
 	if f.Outcome != doctor.OutcomeNotApplicable || !strings.Contains(f.Summary, "hv_netvsc") {
 		t.Errorf("the accelerated path of an Azure VM: %+v", f)
 	}
+	snap := scan(t, realNode(t, "azure_hb_an_ib"))
+	snap.Netdev("eth0").Driver = "openvswitch" // another master
+	if f = finding(t, runCheck(t, "gid-routable", snap), "rdmaP23800p0s2:1"); f.Outcome != doctor.OutcomeInfo {
+		t.Errorf("a member of another device: %+v", f)
+	}
 	const empty, dmi = "0000:0000:0000:0000:0000:0000:0000:0000", "sys/devices/virtual/dmi/id/"
 	bare := all(port("mlx5_0", "gids/2", empty), port("mlx5_0", "gids/3", empty))
 	for vendor, own := range map[string]bool{
@@ -144,6 +149,7 @@ func TestPortDownSince(t *testing.T) {
 		{"up again", facts.Facts{KernelLog: log(card+"Link down", card+"Link up")}, uptime, ""},
 		{"another device", facts.Facts{KernelLog: log("mlx5_core 0000:19:00.0 xens0np0: Link down")}, uptime, ""},
 		{"never up", facts.Facts{Links: carrier("ens0np0", 0, 0)}, nil, "; it has had no link since the driver"},
+		{"switched off once", facts.Facts{Links: carrier("ens0np0", 0, 1)}, nil, "; it has had no link since the driver"},
 		{"went down", facts.Facts{Links: carrier("ens0np0", 3, 3)}, nil, "; it has lost its link 3 times since"},
 		{"counts of another", facts.Facts{Links: carrier("ens1np0", 0, 0)}, nil, ""},
 		{"neither could be read", facts.Facts{
