@@ -59,9 +59,9 @@ func (v *view) oversubscribed() {
 	v.ignoreCross(crossDrop)
 	v.verdicts = append(v.verdicts, Verdict{
 		Cause: CauseOversubscribed, Where: Where{Scope: ScopeFabric}, Severity: lost,
-			Confidence: oversubscribedConfidence(len(v.leaves), lost),
-		Words: fmt.Sprintf("traffic between leaves is %.0f %% slower than within", 100*lost),
-		Evidence: []Evidence{{fmt.Sprintf("pairs between leaves lose %.0f %% against pairs within a leaf, and " +
+		Confidence: oversubscribedConfidence(len(v.leaves), lost),
+		Words:      fmt.Sprintf("traffic between leaves is %.0f %% slower than within", 100*lost),
+		Evidence: []Evidence{{fmt.Sprintf("pairs between leaves lose %.0f %% against pairs within a leaf, and "+
 			"%.0f %% if all cards send to other leaves at once",
 			100*(1-math.Exp(-max(crossDrop, 0))), 100*(1-math.Exp(-max(permDrop, 0)))), refs}},
 	})
@@ -237,7 +237,7 @@ func (v *view) incastVerdict(w Where, list []incastSample) {
 	if discards > 0 || pause > 0 {
 		x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf(
 			"meanwhile %.0f packets were discarded or sent again, and %.0f pause frames were counted", discards,
-				pause)})
+			pause)})
 	}
 	v.verdicts = append(v.verdicts, x)
 }

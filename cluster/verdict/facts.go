@@ -29,8 +29,10 @@ func comparisons() []comparison {
 		{result.FactPKey, CausePKey, false, strings.Compare, "P_Key"},
 		{result.FactMTU, CauseMTU, false, number, "MTU"},
 		{result.FactRate, CauseSlow, true, number, "rate of its port in Gb/s"},
-		{result.FactPCIe, CausePCIe, true, func(a, b string) int { return cmp.Compare(pcieGbps(a),
-			pcieGbps(b)) }, "PCI Express link"},
+		{result.FactPCIe, CausePCIe, true, func(a, b string) int {
+			return cmp.Compare(pcieGbps(a),
+				pcieGbps(b))
+		}, "PCI Express link"},
 		{result.FactClass, CauseClass, false, number, "traffic class"},
 		{result.FactFirmware, CauseFirmware, true, strings.Compare, "firmware"},
 	}
@@ -215,8 +217,10 @@ func (v *view) missingGIDs() {
 		return
 	}
 	for _, c := range none {
-		v.accuse(c, Verdict{Cause: CauseNoGID, Severity: 1, Confidence: 0.96, Words: "it has no usable GID",
-			Evidence: []Evidence{{Text: "the port has no usable GID"}}})
+		v.accuse(c, Verdict{
+			Cause: CauseNoGID, Severity: 1, Confidence: 0.96, Words: "it has no usable GID",
+			Evidence: []Evidence{{Text: "the port has no usable GID"}},
+		})
 	}
 }
 
@@ -248,9 +252,11 @@ func (v *view) subnets() {
 				want), nil)
 			continue
 		}
-		v.accuse(int32(i), Verdict{Cause: CauseSubnet, Severity: v.lostShare(int32(i)), Confidence: 0.9,
-			Words: fmt.Sprintf("its subnet is %s instead of %s", subnet, want),
-				Evidence: []Evidence{{Text: "its subnet is " + subnet + ", that of its rail is " + want}}})
+		v.accuse(int32(i), Verdict{
+			Cause: CauseSubnet, Severity: v.lostShare(int32(i)), Confidence: 0.9,
+			Words:    fmt.Sprintf("its subnet is %s instead of %s", subnet, want),
+			Evidence: []Evidence{{Text: "its subnet is " + subnet + ", that of its rail is " + want}},
+		})
 	}
 }
 

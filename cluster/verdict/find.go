@@ -217,8 +217,10 @@ func (v *view) baseline() {
 			continue
 		}
 		text := fmt.Sprintf("it is %.0f %% slower than in the baseline", 100*drop)
-		v.accuse(int32(c), Verdict{Cause: CauseSlow, Severity: drop, Confidence: 0.75, Words: text,
-			Evidence: []Evidence{{Text: text}}, p: tail(-ratio[c] / sigma)})
+		v.accuse(int32(c), Verdict{
+			Cause: CauseSlow, Severity: drop, Confidence: 0.75, Words: text,
+			Evidence: []Evidence{{Text: text}}, p: tail(-ratio[c] / sigma),
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/result"
@@ -190,14 +191,33 @@ func (v *view) judgeMeetings(list []*meeting) {
 			v.gap(v.nodeName(b.card), "its latency varied in the rounds of the plan, not when it was repeated")
 			continue
 		}
-		x := v.nodeBlame(b, Verdict{Cause: CauseJitter, Severity: min(max(0, 1-1/b.weight), 1),
-			Words: fmt.Sprintf("the tail of its latency is %.1f times that of its peers", b.weight)})
-		x.Evidence = []Evidence{{fmt.Sprintf("in %d of %d rounds, with %s, the 99th or 99.9th percentile was up " +
+		x := v.nodeBlame(b, Verdict{
+			Cause: CauseJitter, Severity: min(max(0, 1-1/b.weight), 1),
+			Words: fmt.Sprintf("the tail of its latency is %.1f times that of its peers", b.weight),
+		})
+		x.Evidence = []Evidence{{fmt.Sprintf("in %d of %d rounds, with %s, the 99th or 99.9th percentile was up "+
 			"to %.1f times the usual one",
 			b.k, b.n, plural(float64(b.partners), "partner"), b.weight), b.refs}}
-		v.addHost(b.card, &x)
-		v.verdicts = append(v.verdicts, x)
+		v.hostVerdict(b.card, x)
 	}
+}
+
+// little is the share of its rate that a node loses by its jitter or its pauses themselves: a pause
+// of 50 ms in a step of 1 s is a twentieth.
+const little = 0.2
+
+// hostVerdict adds a verdict about a node's host. It explains cards that are a little slow.
+func (v *view) hostVerdict(node int32, x Verdict) {
+	v.addHost(node, &x)
+	v.verdicts = slices.DeleteFunc(v.verdicts, func(y Verdict) bool {
+		slow := repeatable(y.Cause) == plan.StagePairs && strings.HasPrefix(string(y.Cause), string(CauseSlow)) &&
+			y.Severity < little && len(y.Where.Or) == 0 && len(y.Where.Ends) > 0 && y.Where.Ends[0].Node == node
+		if slow {
+			x.Evidence = append(x.Evidence, y.Evidence...)
+		}
+		return slow
+	})
+	v.verdicts = append(v.verdicts, x)
 }
 
 // pauseVerdict accuses a node of standing still, unless one meeting alone says so.
@@ -207,12 +227,13 @@ func (v *view) pauseVerdict(b blame) bool {
 		v.gap(name, "a pause of %s with one partner only: it or the partner", seconds(b.weight*v.scale.Time/1e6))
 		return false
 	}
-	x := v.nodeBlame(b, Verdict{Cause: CausePauses, Severity: min(float64(b.k)/float64(max(b.n, 1)), 1),
-		Words: "it stands still for up to " + seconds(b.weight*v.scale.Time/1e6)})
+	x := v.nodeBlame(b, Verdict{
+		Cause: CausePauses, Severity: min(float64(b.k)/float64(max(b.n, 1)), 1),
+		Words: "it stands still for up to " + seconds(b.weight*v.scale.Time/1e6),
+	})
 	x.Evidence = []Evidence{{fmt.Sprintf("in %d of %d rounds, with %s, a round trip took %s",
 		b.k, b.n, plural(float64(b.partners), "partner"), seconds(b.weight*v.scale.Time/1e6)), b.refs}}
-	v.addHost(b.card, &x)
-	v.verdicts = append(v.verdicts, x)
+	v.hostVerdict(b.card, x)
 	return true
 }
 
@@ -231,7 +252,7 @@ func (v *view) nodeBlame(b blame, x Verdict) Verdict {
 // addHost adds what else speaks of a node's processor and software.
 func (v *view) addHost(node int32, x *Verdict) {
 	if n := v.mostOftenLast(node); n > 0 {
-		x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf("it was the last of most steps in %s of " +
+		x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf("it was the last of most steps in %s of "+
 			"barriers and collectives", plural(float64(n), "round"))})
 	}
 	if int(node) >= len(v.run.Nodes) {
@@ -313,7 +334,7 @@ func (v *view) detourVerdicts(list []blame) {
 		from, to := v.nodeCards(node)
 		if b := byNode[node]; len(b) == 2 && to-from > 2 {
 			v.exchanged(min(b[0].card, b[1].card), max(b[0].card, b[1].card), 0.7,
-				fmt.Sprintf("two of its cards have %.0f %% more latency than others on every way: they are " +
+				fmt.Sprintf("two of its cards have %.0f %% more latency than others on every way: they are "+
 					"cabled to other switches",
 					100*(math.Exp(min(b[0].weight, b[1].weight))-1)), b[0].refs)
 			v.verdicts[len(v.verdicts)-1].Severity = 0.1

@@ -42,6 +42,11 @@ func (v *view) leafRails() []leafRail {
 // nodes.
 const uplinkShare = 0.75
 
+// leastUneven is the share of samples to other leaves that one bad uplink of a leaf hits at least:
+// of a pair with 16 source ports, one of 64 uplinks gets some with a probability of 0.22. Where
+// hashing alone makes flows uneven, it does so at all leaves: a bad one has half as many again.
+const leastUneven = 0.15
+
 // leafEvents accuses leaves whose cards have events with other leaves, but not within, and returns
 // them. One bad uplink of n hits about one in n flows, whatever the card.
 func (v *view) leafEvents(e *events, what string) map[leafRail]bool {
@@ -72,13 +77,15 @@ func (v *view) leafEvents(e *events, what string) map[leafRail]bool {
 		if len(cross) == 0 {
 			return bad
 		}
-		best, share := leafRail{}, 0.15
-		for _, g := range groups {
-			if f := v.leafShare(e, g, cross, within); f > share && !bad[g] && !single(far[g]) {
-				best, share = g, f
+		best, share, ok := leafRail{}, 0.0, false
+		shares := make([]float64, len(groups))
+		for i, g := range groups {
+			shares[i] = v.leafShare(e, g, cross, within)
+			if f := shares[i]; f > share && !bad[g] && !single(far[g]) {
+				best, share, ok = g, f, true
 			}
 		}
-		if share == 0.15 {
+		if usual := quantile(shares, 0.5); !ok || share < leastUneven || share < 1.5*usual && len(v.leaves) > 2 {
 			return bad
 		}
 		bad[best] = true
@@ -131,7 +138,7 @@ func (v *view) uplinkVerdict(e *events, g leafRail, list []event, share float64,
 		}
 		rest = append(rest, x)
 	}
-	text := fmt.Sprintf("traffic between it and other leaves %s in %.0f %% of the steps or more, for three " +
+	text := fmt.Sprintf("traffic between it and other leaves %s in %.0f %% of the steps or more, for three "+
 		"quarters of its cards, and not within the leaf",
 		what, 100*share)
 	for i := range v.verdicts { // one verdict for a leaf whose flows are uneven and lossy
@@ -194,7 +201,7 @@ func (v *view) flows() {
 	case judged == 0:
 		v.gap("uplinks", "no pair was measured with several source ports")
 	case len(v.leaves) < 2 && uneven*10 > judged:
-		v.gap("uplinks", "in %d of %d steps some source ports are slower than others: an uplink is bad, but the " +
+		v.gap("uplinks", "in %d of %d steps some source ports are slower than others: an uplink is bad, but the "+
 			"leaves of the nodes are unknown",
 			uneven, judged)
 	case len(v.leaves) >= 2:
@@ -388,6 +395,9 @@ func (v *view) uplinkVerdicts(found map[leafRail]float64) {
 		x.Words = fmt.Sprintf("its uplinks carry %.0f %% less than those of other leaves", 100*x.Severity)
 		x.Evidence = []Evidence{{x.Words + fmt.Sprintf(", on %s; traffic within the leaf is not slow",
 			plural(float64(len(list)), "rail")), v.leafSamples(list[0])}}
+		if v.noneWithin(list[0]) {
+			x.Confidence = 0.75
+		}
 		if len(v.leaves) == 2 {
 			x.Confidence = 0.5
 			x.Evidence = append(x.Evidence, Evidence{Text: "there are two leaves only: the other one can be the " +
@@ -395,6 +405,19 @@ func (v *view) uplinkVerdicts(found map[leafRail]float64) {
 		}
 		v.verdicts = append(v.verdicts, x)
 	}
+}
+
+// noneWithin reports whether no pair within a leaf was measured: then its nodes may be slow
+// instead.
+func (v *view) noneWithin(g leafRail) bool {
+	for _, c := range v.leafCards(g) {
+		for _, i := range v.rate.pairs.by[tx].of(c) {
+			if !v.crosses(v.cards[c].end.Node, v.cards[v.rate.pairs.to[i]].end.Node) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // leafSamples returns a few samples between a leaf and others.

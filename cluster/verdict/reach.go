@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/result"
@@ -89,21 +90,30 @@ func (v *view) deadCards() {
 		c := &v.cards[i]
 		state := c.facts[result.FactState]
 		switch {
-		case c.known[tx] || c.fail == nil && (state == "" || state == "ACTIVE"):
+		case c.known[tx] || c.fail == nil && (state == "" || active(c)):
 		case c.fail != nil && c.fail.Code == "no-gid":
-			v.accuse(int32(i), Verdict{Cause: CauseNoGID, Severity: 1, Confidence: 0.97, Words: "it has no usable GID",
-				Evidence: []Evidence{{Text: c.fail.Text}}})
+			v.accuse(int32(i), Verdict{
+				Cause: CauseNoGID, Severity: 1, Confidence: 0.97, Words: "it has no usable GID",
+				Evidence: []Evidence{{Text: c.fail.Text}},
+			})
 		case c.fail != nil:
-			v.accuse(int32(i), Verdict{Cause: CauseDeadCard, Severity: 1, Confidence: 0.97,
-				Words: "it can't be used: " + c.fail.Code,
-				Evidence: []Evidence{{Text: c.fail.Text}}})
+			v.accuse(int32(i), Verdict{
+				Cause: CauseDeadCard, Severity: 1, Confidence: 0.97,
+				Words:    "it can't be used: " + c.fail.Code,
+				Evidence: []Evidence{{Text: c.fail.Text}},
+			})
 		default:
-			v.accuse(int32(i), Verdict{Cause: CauseDeadCard, Severity: 1, Confidence: 0.97, Words: "its port is " +
-				state,
-				Evidence: []Evidence{{Text: "the state of its port is " + state + " instead of ACTIVE"}}})
+			v.accuse(int32(i), Verdict{
+				Cause: CauseDeadCard, Severity: 1, Confidence: 0.97, Words: "its port is " +
+					state,
+				Evidence: []Evidence{{Text: "the state of its port is " + state + " instead of ACTIVE"}},
+			})
 		}
 	}
 }
+
+// active reports whether the port of a card has reported that it is up.
+func active(c *card) bool { return strings.EqualFold(c.facts[result.FactState], "ACTIVE") }
 
 // deadShare is the share of a card's measurements that must fail for it to be dead.
 const deadShare = 0.8
@@ -156,13 +166,15 @@ func (v *view) deadOf(node int32, list []blame, codes map[int32]map[string]int) 
 		if alone {
 			confidence = 0.5
 		}
-		v.exchanged(list[0].card, list[1].card, confidence, "both ports are up, and nothing reaches the cards " +
+		v.exchanged(list[0].card, list[1].card, confidence, "both ports are up, and nothing reaches the cards "+
 			"of their rails", list[0].refs)
 		return
 	}
 	if alone && len(list) > 1 && list[0].or < 0 {
-		x := Verdict{Cause: CauseDeadCard, Severity: 1, Confidence: 0.9, Words: "no card of the node has traffic",
-			Where: Where{Scope: ScopeNode, Nodes: []string{v.nodeName(node)}}}
+		x := Verdict{
+			Cause: CauseDeadCard, Severity: 1, Confidence: 0.9, Words: "no card of the node has traffic",
+			Where: Where{Scope: ScopeNode, Nodes: []string{v.nodeName(node)}},
+		}
 		for _, b := range list {
 			x.Where.Ends = append(x.Where.Ends, v.cards[b.card].end)
 		}
@@ -179,7 +191,7 @@ func (v *view) deadOf(node int32, list []blame, codes map[int32]map[string]int) 
 		}
 		x := v.fromBlame(b, Verdict{Cause: cause, Severity: 1, Words: words, Evidence: []Evidence{{fmt.Sprintf(
 			"%d of %d measurements with %s failed: %s", b.k, b.n, plural(float64(b.partners), "partner"),
-				commonest(codes[b.card])), b.refs}}})
+			commonest(codes[b.card])), b.refs}}})
 		x.Where.Direction = ""
 		v.accuse(b.card, x)
 	}
@@ -187,7 +199,7 @@ func (v *view) deadOf(node int32, list []blame, codes map[int32]map[string]int) 
 
 // upBoth reports whether all ports are active by their reports.
 func (v *view) upBoth(list []blame) bool {
-	return !slices.ContainsFunc(list, func(b blame) bool { return v.cards[b.card].facts[result.FactState] != "ACTIVE" })
+	return !slices.ContainsFunc(list, func(b blame) bool { return !active(&v.cards[b.card]) })
 }
 
 // exchanged accuses two cards of a node of being cabled to each other's rail.
@@ -203,8 +215,10 @@ func (v *view) exchanged(a, b int32, confidence float64, text string, refs []int
 
 // unsteady finds cards with which measurements fail now and then.
 func (v *view) unsteady(e *events, codes map[int32]map[string]int) {
-	e.list = slices.DeleteFunc(e.list, func(x event) bool { return v.cards[x.from].known[tx] ||
-		v.cards[x.to].known[rx] })
+	e.list = slices.DeleteFunc(e.list, func(x event) bool {
+		return v.cards[x.from].known[tx] ||
+			v.cards[x.to].known[rx]
+	})
 	for _, b := range e.blames(0.1) {
 		if b.k < 2 || b.n < 4 {
 			continue
@@ -214,10 +228,12 @@ func (v *view) unsteady(e *events, codes map[int32]map[string]int) {
 				b.k, b.n, commonest(codes[b.card]))
 			continue
 		}
-		x := v.fromBlame(b, Verdict{Cause: CauseFlapping, Severity: float64(b.k) / float64(b.n),
+		x := v.fromBlame(b, Verdict{
+			Cause: CauseFlapping, Severity: float64(b.k) / float64(b.n),
 			Words: "its port is down now and then",
 			Evidence: []Evidence{{fmt.Sprintf("%d of %d measurements failed: %s", b.k, b.n,
-				commonest(codes[b.card])), b.refs}}})
+				commonest(codes[b.card])), b.refs}},
+		})
 		x.Confidence, x.Where.Direction = min(x.Confidence, 0.8), ""
 		v.accuse(b.card, x)
 	}

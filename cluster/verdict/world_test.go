@@ -14,30 +14,30 @@ import (
 // world is a cluster of ideal cards with planted faults, of which runs are made. Its model is
 // the simplest possible: a pair is as fast as the slowest of sender, receiver and uplinks.
 type world struct {
-	rng         *rand.Rand
-	cluster     plan.Cluster
-	nodes       []result.Node
-	tx, rx      map[plan.End]float64 // share of the rate, 1 if absent
-	loop        map[plan.End]float64
-	lossTx      map[plan.End]float64
-	lossRx      map[plan.End]float64
-	icrc        map[plan.End]float64 // of packets that it sends
-	symbol      map[plan.End]float64 // errors in a step
-	downs       map[plan.End]float64 // probability in a step
-	dead        map[plan.End]bool
-	detour      map[plan.End]float64 // factor of latency
-	tail        map[int32]float64    // factor of the tail
-	pauses      map[int32]float64    // probability in a step
-	leafShare   map[string]float64   // of uplinks, "" for all leaves
-	badUplink   map[string]int       // one of n uplinks is slow
-	noPFC       map[string]bool      // "" for all leaves
-	lostAt      map[int32]int        // round of pairs in which a node vanishes
-	noise       float64              // of a sample
-	cardNoise   float64              // of a card
-	cardFactor  map[plan.End]float64
-	stages      []plan.Name
-	allPairs    int
-	retest      [][]plan.Pair
+	rng        *rand.Rand
+	cluster    plan.Cluster
+	nodes      []result.Node
+	tx, rx     map[plan.End]float64 // share of the rate, 1 if absent
+	loop       map[plan.End]float64
+	lossTx     map[plan.End]float64
+	lossRx     map[plan.End]float64
+	icrc       map[plan.End]float64 // of packets that it sends
+	symbol     map[plan.End]float64 // errors in a step
+	downs      map[plan.End]float64 // probability in a step
+	dead       map[plan.End]bool
+	detour     map[plan.End]float64 // factor of latency
+	tail       map[int32]float64    // factor of the tail
+	pauses     map[int32]float64    // probability in a step
+	leafShare  map[string]float64   // of uplinks, "" for all leaves
+	badUplink  map[string]int       // one of n uplinks is slow
+	noPFC      map[string]bool      // "" for all leaves
+	lostAt     map[int32]int        // round of pairs in which a node vanishes
+	noise      float64              // of a sample
+	cardNoise  float64              // of a card
+	cardFactor map[plan.End]float64
+	stages     []plan.Name
+	allPairs   int
+	retest     [][]plan.Pair
 }
 
 // newWorld returns a healthy cluster of nodes with rails of 400 Gb/s, perLeaf nodes to a leaf, 0
@@ -57,15 +57,17 @@ func newWorld(seed uint64, nodes, rails, perLeaf int) *world {
 		if perLeaf > 0 {
 			n.Leaf = fmt.Sprintf("leaf-%d", i/perLeaf+1)
 		}
-		r := result.Node{State: result.NodeReady, Facts: map[string]string{result.FactKernel: "6.8.0"},
-			Clock: time.Duration(w.rng.NormFloat64() * 2e6), Uncertainty: time.Millisecond}
+		r := result.Node{
+			State: result.NodeReady, Facts: map[string]string{result.FactKernel: "6.8.0"},
+			Clock: time.Duration(w.rng.NormFloat64() * 2e6), Uncertainty: time.Millisecond,
+		}
 		for rail := range rails {
 			n.Rails = append(n.Rails, plan.Card{Rail: rail, Device: fmt.Sprintf("mlx5_%d:1", rail), Gbps: 400})
 			r.Cards = append(r.Cards, result.Card{Facts: map[string]string{
 				result.FactBoard: "MT_0838", result.FactState: "ACTIVE", result.FactRate: "400", result.FactMTU: "4096",
 				result.FactGIDType: "RoCE v2", result.FactGID: "::ffff:10.0.0.1",
-					result.FactSubnet: fmt.Sprintf("10.%d.0.0/16", rail),
-				result.FactPKey: "0xffff", result.FactPCIe: "32.0 GT/s x16", result.FactFirmware: "28.41.1000",
+				result.FactSubnet: fmt.Sprintf("10.%d.0.0/16", rail),
+				result.FactPKey:   "0xffff", result.FactPCIe: "32.0 GT/s x16", result.FactFirmware: "28.41.1000",
 				result.FactClass: "106", result.FactPFC: "3",
 			}})
 		}
@@ -114,8 +116,10 @@ func (w *world) run(t testing.TB) *result.Run {
 	r := &result.Run{Schema: result.Schema, Cluster: w.cluster, Options: p.Options, Nodes: w.nodes, LeavesFrom: "lldp"}
 	for s := range p.Stages {
 		stage := len(r.Stages)
-		r.Stages = append(r.Stages, result.Stage{Name: s.Name, Kind: s.Kind, Planned: s.Count, Done: s.Count,
-			Length: s.Length})
+		r.Stages = append(r.Stages, result.Stage{
+			Name: s.Name, Kind: s.Kind, Planned: s.Count, Done: s.Count,
+			Length: s.Length,
+		})
 		if s.Kind == plan.KindCollective {
 			continue
 		}
@@ -153,11 +157,15 @@ func (w *world) measure(r *result.Run, p *plan.Plan, s *plan.Stage, stage, round
 		}
 		pausedA, pausedB := w.rng.Float64() < w.pauses[f.From], w.rng.Float64() < w.pauses[f.To]
 		for from, to := range p.Ends(f) {
-			smp := result.Sample{Stage: uint8(stage), Attempt: uint8(attempt), Round: uint16(round), From: from,
-				To: to, Load: x.Load}
+			smp := result.Sample{
+				Stage: uint8(stage), Attempt: uint8(attempt), Round: uint16(round), From: from,
+				To: to, Load: x.Load,
+			}
 			if (w.dead[from] || w.dead[to]) && from.Node != to.Node {
-				smp.Detail = &result.Detail{Failure: &result.Failure{Step: result.StepConnect,
-					Code: "retry-exceeded", Text: "transport retry counter exceeded"}}
+				smp.Detail = &result.Detail{Failure: &result.Failure{
+					Step: result.StepConnect,
+					Code: "retry-exceeded", Text: "transport retry counter exceeded",
+				}}
 				r.Samples = append(r.Samples, smp)
 				continue
 			}
