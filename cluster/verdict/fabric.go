@@ -115,7 +115,7 @@ func (v *view) incast() {
 			continue
 		}
 		f, t := v.find(s.From), v.find(s.To)
-		if f < 0 || t < 0 || v.cards[t].known[rx] || v.cards[f].known[tx] || v.out[s.From.Node] || v.out[s.To.Node] {
+		if f < 0 || t < 0 || v.cards[t].known[rx] || v.out[s.To.Node] {
 			continue
 		}
 		k := key{s.Stage, s.Attempt, s.Round, t}
@@ -123,7 +123,11 @@ func (v *view) incast() {
 			sums[k] = &sum{line: v.expected(t)}
 			order = append(order, k)
 		}
-		sums[k].gbps += v.gbps(s)
+		g := v.gbps(s)
+		if g == 0 && (v.cards[f].known[tx] || v.out[s.From.Node]) {
+			continue // it sends nothing, whoever receives
+		}
+		sums[k].gbps += g
 		sums[k].n++
 		sums[k].refs = cite(sums[k].refs, i)
 	}
