@@ -149,7 +149,8 @@ func TestRepeat(t *testing.T) {
 	before := Find(run, Options{}).Verdicts[0].Confidence
 
 	suspects := Suspects(run, Options{})
-	if want := []Suspect{{Node: 2, Peer: -1, Cause: CauseSlowSend, Stage: plan.StagePairs}}; !slices.Equal(suspects, want) {
+	if want := []Suspect{{Node: 2, Peer: -1, Cause: CauseSlowSend, Stage: plan.StagePairs}}; !slices.Equal(suspects,
+		want) {
 		t.Errorf("Suspects = %+v, want %+v", suspects, want)
 	}
 	good := Good(run)
@@ -221,7 +222,8 @@ func TestTakeOut(t *testing.T) {
 	r := Find(w.run(t), Options{})
 	want := []string{
 		"NCCL_IB_HCA='^=mlx5_1'",
-		"scontrol update NodeName='gpu 3;reboot' State=DRAIN Reason='rdmactl: slow-send gpu 3;reboot mlx5_1:1 (what it sends)'",
+		"scontrol update NodeName='gpu 3;reboot' State=DRAIN Reason='rdmactl: slow-send gpu 3;reboot mlx5_1:1 " +
+			"(what it sends)'",
 		"kubectl cordon 'gpu 3;reboot'",
 		"kubectl drain --ignore-daemonsets 'gpu 3;reboot'",
 	}

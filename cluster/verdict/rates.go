@@ -384,7 +384,7 @@ func (v *view) classRef(y []float32, share, base float64, same bool) classRef {
 	case len(x) < fewPeers, len(v.run.Cluster.Nodes) <= fewNodes && ref.middle < line+math.Log(fewShare):
 		ref.middle, ref.byLine = line, true
 	default:
-		ref.sigma = min(max(ref.sigma, above(x, ref.middle)), 4*v.o.Floor)
+		ref.sigma = min(max(ref.sigma, above(x, ref.middle), below(x, ref.middle)), 4*v.o.Floor)
 	}
 	return ref
 }
@@ -402,6 +402,20 @@ func above(x []float64, middle float64) float64 {
 		return 0
 	}
 	return 1.4826 * median(d)
+}
+
+// limitedQuartile is how many standard deviations of cards lie between the median and the lower
+// quartile of their estimates: less than the 0.6745 of a normal distribution, for a card's partners
+// limit it, too, and pull the median down (by simulation of 1,000 normally distributed cards).
+const limitedQuartile = 0.45
+
+// below returns the standard deviation that the lower quartile of many values suggests, 0 of few. A
+// card that is faster than its partners doesn't show it, so the values above the middle vary less.
+func below(x []float64, middle float64) float64 {
+	if len(x) < 4*fewPeers {
+		return 0
+	}
+	return (middle - quantile(slices.Clone(x), 0.25)) / limitedQuartile
 }
 
 // sampleNoise returns the deviation of a sample from what the estimates of its ends predict.

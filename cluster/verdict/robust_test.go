@@ -46,8 +46,11 @@ func TestSpread(t *testing.T) {
 
 func TestTails(t *testing.T) {
 	for _, c := range []struct{ got, want float64 }{
-		{tail(1.959964), 0.025}, {tail(0), 0.5},
-		{binomialTail(10, 0, 0.1), 1}, {binomialTail(10, 10, 0.1), 1e-10}, {binomialTail(3, 4, 0.5), 0},
+		{tail(1.959964), 0.025},
+		{tail(0), 0.5},
+		{binomialTail(10, 0, 0.1), 1},
+		{binomialTail(10, 10, 0.1), 1e-10},
+		{binomialTail(3, 4, 0.5), 0},
 		{binomialTail(10, 5, 0.5), 0.623046875},
 	} {
 		if math.Abs(c.got-c.want) > 1e-6*math.Max(c.want, 1e-4) {
@@ -60,7 +63,8 @@ func TestTails(t *testing.T) {
 // smallest p-values are rejected at 0.05.
 func TestCut(t *testing.T) {
 	p := []float64{
-		0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1,
+		0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
+		0.7590, 1,
 	}
 	if got := cut(p, 15, 0.05); got != 0.0095 {
 		t.Errorf("cut = %v, want 0.0095", got)
