@@ -57,9 +57,9 @@ func errorsIn(d *result.Detail) (e errorsOf) {
 
 // packets returns about how many packets a sample sent.
 func (v *view) packets(s *result.Sample, from int32) float64 {
-	mtu := 4096.0
-	if m := parse(v.cards[from].facts[result.FactMTU]); m >= 256 && m <= 65536 {
-		mtu = m
+	mtu := v.cards[from].mtu
+	if mtu == 0 {
+		mtu = 4096
 	}
 	seconds := 1.0
 	if int(s.Stage) < len(v.run.Stages) && v.run.Stages[s.Stage].Length > 0 {

@@ -160,8 +160,12 @@ func (v *view) normalise(s *set) {
 			r.base[k] = reference(y, share[k])
 		}
 	}
+	last, base := [2]int32{-1, -1}, 0.0
 	for i := range s.y {
-		s.y[i] -= float32(r.base[v.classPair(s.from[i], s.to[i])])
+		if k := v.classPair(s.from[i], s.to[i]); k != last {
+			last, base = k, r.base[k]
+		}
+		s.y[i] -= float32(base)
 	}
 }
 

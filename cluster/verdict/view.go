@@ -19,6 +19,7 @@ type card struct {
 	end    plan.End
 	device string
 	line   float64 // Gb/s, 0 if unknown
+	mtu    float64 // bytes, 0 if unknown
 	class  int32   // of cards that are compared with each other
 	facts  map[string]string
 	fail   *result.Failure
@@ -102,6 +103,9 @@ func (v *view) newCard(node, index int, c plan.Card) card {
 		x.facts, x.fail = reported.Facts, reported.Failure
 		if g, err := strconv.ParseFloat(x.facts[result.FactRate], 64); err == nil && g > 0 && !math.IsInf(g, 0) {
 			x.line = g
+		}
+		if mtu := parse(x.facts[result.FactMTU]); mtu >= 256 && mtu <= 65536 {
+			x.mtu = mtu
 		}
 	}
 	return x
@@ -206,8 +210,8 @@ func (v *view) crosses(a, b int32) bool {
 // annex A17). InfiniBand has 26: LRH 8, BTH 12, ICRC 4, VCRC 2. RETH is in the first packet of a
 // message only.
 func (c *card) payload() float64 {
-	mtu, err := strconv.ParseFloat(c.facts[result.FactMTU], 64)
-	if err != nil || !(mtu >= 256 && mtu <= 65536) {
+	mtu := c.mtu
+	if mtu == 0 {
 		mtu = 1024
 	}
 	if c.facts[result.FactGIDType] == "IB" {
