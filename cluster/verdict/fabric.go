@@ -17,9 +17,12 @@ func (v *view) oversubscribed() {
 	v.tests++
 	var within, cross, perm []float32
 	pairs := v.rate.pairs
+	alone := func(c int32) bool { return len(v.leafNodes[v.leaf[v.cards[c].end.Node]]) < 2 }
 	for i, y := range pairs.y {
+		a, b := pairs.from[i], pairs.to[i]
 		switch {
-		case pairs.skip[i]:
+		case pairs.skip[i] || v.leaf[v.cards[a].end.Node] < 0 || v.leaf[v.cards[b].end.Node] < 0:
+		case alone(a) || alone(b): // such a leaf can't be told from its node
 		case v.crosses(v.cards[pairs.from[i]].end.Node, v.cards[pairs.to[i]].end.Node):
 			cross = append(cross, y)
 		default:
@@ -29,7 +32,8 @@ func (v *view) oversubscribed() {
 	var refs []int
 	for i, y := range v.rate.perm.y {
 		p := v.rate.perm
-		if !p.skip[i] && v.crosses(v.cards[p.from[i]].end.Node, v.cards[p.to[i]].end.Node) {
+		if !p.skip[i] && v.crosses(v.cards[p.from[i]].end.Node, v.cards[p.to[i]].end.Node) &&
+			!alone(p.from[i]) && !alone(p.to[i]) {
 			perm = append(perm, y)
 			refs = cite(refs, int(p.idx[i]))
 		}

@@ -63,14 +63,16 @@ type tailRef struct {
 	n                               int
 }
 
-func (v *view) tailRef(load bool) tailRef {
+func (v *view) tailRef(k tailKey) tailRef {
 	var p99, p999, longest []float64
+	nodes := map[int32]bool{}
 	for i := range v.run.Samples {
 		s := &v.run.Samples[i]
-		if l := v.latency(s); l != nil && s.Load == load {
-			p99 = append(p99, math.Log(l.P99))
-			p999 = append(p999, math.Log(p999Of(l)))
+		if l := v.latency(s); l != nil && v.tailKey(s) == k {
+			p99 = append(p99, v.tail(l, l.P99))
+			p999 = append(p999, v.tail(l, p999Of(l)))
 			longest = append(longest, l.Max)
+			nodes[s.From.Node], nodes[s.To.Node] = true, true
 		}
 	}
 	t := tailRef{n: len(p99)}
@@ -79,8 +81,34 @@ func (v *view) tailRef(load bool) tailRef {
 	}
 	t.p99, t.sigma = spread(p99)
 	t.p999, t.sigma999 = spread(p999)
-	t.max = median(longest)
+	if len(nodes) < 8 { // one node is part of many pairs: the better ones are the reference
+		t.p99, t.p999 = quantile(p99, 0.25), quantile(p999, 0.25)
+	}
+	t.sigma, t.sigma999 = min(t.sigma, mostSpread), min(t.sigma999, mostSpread)
+	t.max = quantile(longest, 0.25)
 	return t
+}
+
+// mostSpread bounds the deviation of the logarithm of a percentile between healthy pairs: a fifth.
+const mostSpread = 0.2
+
+// tailKey is what the tail of a healthy pair depends on.
+type tailKey struct{ load, cross bool }
+
+func (v *view) tailKey(s *result.Sample) tailKey {
+	if v.find(s.From) < 0 || v.find(s.To) < 0 {
+		return tailKey{load: s.Load}
+	}
+	return tailKey{s.Load, v.crosses(s.From.Node, s.To.Node)}
+}
+
+// tail returns the logarithm of a percentile; by the median, if the way is unknown that makes a
+// part of it.
+func (v *view) tail(l *result.Latency, percentile float64) float64 {
+	if len(v.leaves) < 2 {
+		return math.Log(percentile / l.P50)
+	}
+	return math.Log(percentile)
 }
 
 // p999Of returns the 99.9th percentile, or what bounds it.
@@ -93,8 +121,12 @@ func p999Of(l *result.Latency) float64 {
 
 // jitter finds nodes whose latency varies, and nodes that stand still now and then.
 func (v *view) jitter() {
-	refs := map[bool]tailRef{false: v.tailRef(false), true: v.tailRef(true)}
-	if refs[false].n+refs[true].n == 0 {
+	refs, n := map[tailKey]tailRef{}, 0
+	for _, k := range []tailKey{{false, false}, {false, true}, {true, false}, {true, true}} {
+		refs[k] = v.tailRef(k)
+		n += refs[k].n
+	}
+	if n == 0 {
 		v.gap("jitter", "no latency was measured")
 		return
 	}
@@ -105,7 +137,7 @@ func (v *view) jitter() {
 		l := v.latency(s)
 		f, t := v.find(s.From), v.find(s.To)
 		if l == nil || f < 0 || t < 0 || s.From.Node == s.To.Node || v.cards[f].known[tx] || v.cards[t].known[rx] ||
-			refs[s.Load].n < fewPeers {
+			refs[v.tailKey(s)].n < fewPeers {
 			continue
 		}
 		k := meetingKey{s.Stage, s.Attempt, s.Round, s.From.Node, s.To.Node}
@@ -115,16 +147,16 @@ func (v *view) jitter() {
 			meetings[k] = m
 			order = append(order, m)
 		}
-		m.add(v, i, l, refs[s.Load])
+		m.add(v, i, l, refs[v.tailKey(s)])
 	}
 	v.judgeMeetings(order)
 }
 
 func (m *meeting) add(v *view, i int, l *result.Latency, ref tailRef) {
 	m.n++
-	excess := math.Log(l.P99) - ref.p99
+	excess := v.tail(l, l.P99) - ref.p99
 	long := excess > max(math.Log(v.o.Latency), 6*ref.sigma)
-	excess999 := math.Log(p999Of(l)) - ref.p999
+	excess999 := v.tail(l, p999Of(l)) - ref.p999
 	// The last thousandth varies more between healthy hosts.
 	long999 := excess999 > max(math.Log(2*v.o.Latency), 6*ref.sigma999)
 	if l.Max*v.scale.Time > pause && l.Max > pauseFactor*ref.max && (!long && !long999 || l.Max > apart*l.P99) {
@@ -133,7 +165,7 @@ func (m *meeting) add(v *view, i int, l *result.Latency, ref tailRef) {
 			m.worst, m.sample = l.Max, i
 		}
 	}
-	if (long || long999) && (l.P99-math.Exp(ref.p99))*v.scale.Time > jitterMargin {
+	if (long || long999) && p999Of(l)*(1-math.Exp(-max(excess, excess999)))*v.scale.Time > jitterMargin {
 		m.jittery++
 		m.excess = max(m.excess, math.Exp(max(excess, excess999)))
 		if m.paused == 0 {

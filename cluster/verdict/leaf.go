@@ -51,10 +51,20 @@ func (v *view) leafEvents(e *events, what string) map[leafRail]bool {
 	list := slices.Clone(e.list)
 	for range 64 {
 		cross, within := make(map[int32]int), make(map[int32]int)
+		far := map[leafRail]map[int32]int{}
+		meet := func(near, other int32) {
+			g := v.leafKey(v.cards[near].end)
+			if far[g] == nil {
+				far[g] = map[int32]int{}
+			}
+			far[g][other]++
+		}
 		for _, x := range list {
 			m := within
 			if v.crosses(v.cards[x.from].end.Node, v.cards[x.to].end.Node) {
 				m = cross
+				meet(x.from, x.to)
+				meet(x.to, x.from)
 			}
 			m[x.from]++
 			m[x.to]++
@@ -64,7 +74,7 @@ func (v *view) leafEvents(e *events, what string) map[leafRail]bool {
 		}
 		best, share := leafRail{}, 0.15
 		for _, g := range groups {
-			if f := v.leafShare(e, g, cross, within); f > share && !bad[g] {
+			if f := v.leafShare(e, g, cross, within); f > share && !bad[g] && !single(far[g]) {
 				best, share = g, f
 			}
 		}
@@ -75,6 +85,15 @@ func (v *view) leafEvents(e *events, what string) map[leafRail]bool {
 		list = v.uplinkVerdict(e, best, list, share, what)
 	}
 	return bad
+}
+
+// single reports whether most events are with one card: then that one is bad.
+func single(far map[int32]int) bool {
+	most, sum := 0, 0
+	for _, n := range far {
+		most, sum = max(most, n), sum+n
+	}
+	return 2*most > sum
 }
 
 // leafShare returns the share of samples to other leaves with an event that three quarters of a
@@ -219,8 +238,9 @@ func (v *view) skipCross(g leafRail) {
 type leafValue struct {
 	g       leafRail
 	value   [2]float64 // of samples to other leaves, log; the upper quartile over the cards
+	mean    [2]float64 // of all samples to other leaves
 	within  float64    // of samples within the leaf
-	deficit [2]float64
+	deficit float64    // the larger one of both directions
 }
 
 // leafValues computes what three quarters of each leaf's cards don't exceed.
@@ -231,6 +251,8 @@ func (v *view) leafValues(s *set) []leafValue {
 		x := leafValue{g: g}
 		var cross [2][]float64
 		var within []float64
+		far := [2]int32{-1, -1} // two cards of other leaves
+		n := [2]float64{}
 		for _, c := range v.leafCards(g) {
 			inside = inside[:0]
 			for d := range 2 {
@@ -240,26 +262,44 @@ func (v *view) leafValues(s *set) []leafValue {
 					case s.skip[i]:
 					case v.crosses(v.cards[s.from[i]].end.Node, v.cards[s.to[i]].end.Node):
 						y = append(y, s.y[i])
+						x.mean[d] += float64(s.y[i])
+						n[d]++
+						if f := s.to[i] + s.from[i] - c; far[0] < 0 || far[0] == f {
+							far[0] = f
+						} else {
+							far[1] = f
+						}
 					default:
 						inside = append(inside, s.y[i])
 					}
 				}
 				if len(y) > 0 {
-					cross[d] = append(cross[d], float64(median(y)))
+					cross[d] = append(cross[d], float64(mostly(y)))
 				}
 			}
 			if len(inside) > 0 {
 				within = append(within, float64(median(inside)))
 			}
 		}
-		if len(cross[tx]) < 2 && len(cross[rx]) < 2 {
+		if len(cross[tx]) < 2 && len(cross[rx]) < 2 || far[1] < 0 { // a single card may be the bad one
 			continue
+		}
+		for d := range 2 {
+			x.mean[d] /= max(n[d], 1)
 		}
 		x.value = [2]float64{quantile(cross[tx], uplinkShare), quantile(cross[rx], uplinkShare)}
 		x.within = quantile(within, uplinkShare)
 		out = append(out, x)
 	}
 	return out
+}
+
+// mostly returns the median of y, or the largest of few values, so that one bad partner doesn't count.
+func mostly(y []float32) float32 {
+	if len(y) < 4 {
+		return slices.Max(y)
+	}
+	return median(y)
 }
 
 // leafLoss is the least share of the rate that a leaf's uplinks must lack, compared with other
@@ -277,15 +317,13 @@ func (v *view) rateLeaves() {
 	}
 	found := map[leafRail]float64{}
 	for _, s := range []*set{v.rate.perm, v.rate.pairs} {
-		for range 16 {
-			worst := v.worstLeaves(s)
-			if len(worst) == 0 {
+		for range maxLeaves {
+			worst, ok := v.worstLeaf(s)
+			if !ok {
 				break
 			}
-			for _, x := range worst {
-				found[x.g] = max(found[x.g], 1-math.Exp(-max(x.deficit[tx], x.deficit[rx])))
-				v.skipCross(x.g)
-			}
+			found[worst.g] = max(found[worst.g], 1-math.Exp(-worst.deficit))
+			v.skipCross(worst.g)
 		}
 	}
 	v.tests += 2 * len(v.leafRails())
@@ -293,9 +331,12 @@ func (v *view) rateLeaves() {
 	v.oversubscribed()
 }
 
-// worstLeaves returns the leaves whose uplinks are slowest, if they are slower than those of others
-// and than traffic within the leaf.
-func (v *view) worstLeaves(s *set) []leafValue {
+// maxLeaves bounds how many leaves of a rail are accused.
+const maxLeaves = 256
+
+// worstLeaf returns the leaf whose traffic with others is slowest, if its uplinks are slower than
+// those of other leaves and than traffic within the leaf.
+func (v *view) worstLeaf(s *set) (worst leafValue, found bool) {
 	all := v.leafValues(s)
 	var ref []float64
 	for _, x := range all {
@@ -306,28 +347,25 @@ func (v *view) worstLeaves(s *set) []leafValue {
 		}
 	}
 	if len(ref) < fewPeers {
-		return nil
+		return worst, false
 	}
 	_, sigma := spread(ref)
 	sigma = min(max(sigma, v.o.Floor), 4*v.o.Floor)
 	middle := quantile(ref, uplinkShare)
-	var out []leafValue
-	most := 0.0
 	for _, x := range all {
-		sum := 0.0
-		for d := range 2 {
-			if y := middle - x.value[d]; y > -math.Log1p(-leafLoss) && y > v.o.Z*sigma {
-				x.deficit[d] = y
-				sum += y
+		for _, value := range x.value {
+			if y := middle - value; y > -math.Log1p(-leafLoss) && y > v.o.Z*sigma {
+				x.deficit = max(x.deficit, y)
 			}
 		}
-		if sum == 0 || x.within < max(x.value[tx], x.value[rx])+0.05 {
+		if x.deficit == 0 || x.within < max(x.value[tx], x.value[rx])+0.05 {
 			continue
 		}
-		out = append(out, x)
-		most = max(most, sum)
+		if !found || x.mean[tx]+x.mean[rx] < worst.mean[tx]+worst.mean[rx] {
+			worst, found = x, true
+		}
 	}
-	return slices.DeleteFunc(out, func(x leafValue) bool { return x.deficit[tx]+x.deficit[rx] < 0.7*most })
+	return worst, found
 }
 
 // uplinkVerdicts makes one verdict for each leaf.

@@ -197,7 +197,7 @@ func (v *view) rateCards() {
 	}
 }
 
-// estimate computes est: in the first pass, the upper quartile over all partners; afterwards the
+// estimate computes est: in the first pass, the upper quartile over the plan's partners; afterwards the
 // median over partners that are not slow in the other direction.
 func (v *view) estimate(first bool) {
 	r := &v.rate
@@ -213,7 +213,8 @@ func (v *view) estimate(first bool) {
 			all := r.pairs.by[d].of(c)
 			for _, i := range all {
 				p := other[i]
-				if r.pairs.skip[i] || !first && (r.slow[1-d][p] || v.cards[p].known[1-d]) {
+				if r.pairs.skip[i] || v.cards[p].known[1-d] || !first && r.slow[1-d][p] ||
+					first && v.run.Samples[r.pairs.idx[i]].Attempt > 0 {
 					continue
 				}
 				y = append(y, r.pairs.y[i])
@@ -222,7 +223,7 @@ func (v *view) estimate(first bool) {
 			q := 0.5
 			if first {
 				q = 0.75
-				if len(y) < 3 {
+				if len(y) <= 4 { // one good partner of few must suffice
 					q = 1
 				}
 			}
