@@ -85,8 +85,24 @@ func (v *view) blamed(e *events, share float64, what string) []blame {
 	})
 }
 
-// blames returns the places to blame, the strongest first.
+// blames returns the places to blame, the strongest first. If that are many, events are common, and
+// places must stand out from the others.
 func (e *events) blames(share float64) []blame {
+	places := 0
+	for _, n := range e.n {
+		if n > 0 {
+			places++
+		}
+	}
+	out := e.eliminate(share, e.floor)
+	if background := e.background(); 3*len(out) > places && background > e.floor {
+		out = e.eliminate(share, background)
+	}
+	return out
+}
+
+// eliminate accuses one place after another.
+func (e *events) eliminate(share, background float64) []blame {
 	at := map[int32][]int32{} // events by place
 	for i, x := range e.list {
 		a, b := e.place(x.from, tx), e.place(x.to, rx)
@@ -98,7 +114,6 @@ func (e *events) blames(share float64) []blame {
 		k[p] = len(list)
 	}
 	gone := make([]bool, len(e.list))
-	background := e.background(k)
 	var out []blame
 	for {
 		best := e.strongest(k, share, background)
@@ -121,7 +136,12 @@ func (e *events) blames(share float64) []blame {
 
 // background returns the probability of an event in a sample of healthy places: the lower quartile
 // over the places, which a quarter of good ones suffices for.
-func (e *events) background(k map[int32]int) float64 {
+func (e *events) background() float64 {
+	k := map[int32]int{}
+	for _, x := range e.list {
+		k[e.place(x.from, tx)]++
+		k[e.place(x.to, rx)]++
+	}
 	var shares []float64
 	for p, n := range e.n {
 		if n > 0 {

@@ -83,14 +83,15 @@ func (v *view) tailRef(k tailKey) tailRef {
 	t.p999, t.sigma999 = spread(p999)
 	if len(nodes) < 8 { // one node is part of many pairs: the better ones are the reference
 		t.p99, t.p999 = quantile(p99, 0.25), quantile(p999, 0.25)
+		t.sigma, t.sigma999 = min(t.sigma, mostSpread), min(t.sigma999, mostSpread)
 	}
-	t.sigma, t.sigma999 = min(t.sigma, mostSpread), min(t.sigma999, mostSpread)
 	t.max = quantile(longest, 0.25)
 	return t
 }
 
-// mostSpread bounds the deviation of the logarithm of a percentile between healthy pairs: a fifth.
-const mostSpread = 0.2
+// mostSpread bounds the deviation of the logarithm of a percentile between healthy pairs of few
+// nodes, of which that of all says little.
+const mostSpread = 0.12
 
 // tailKey is what the tail of a healthy pair depends on.
 type tailKey struct{ load, cross bool }
@@ -221,11 +222,9 @@ func (v *view) judgeMeetings(list []*meeting) {
 // pauseVerdict accuses a node of standing still, unless one meeting alone says so.
 func (v *view) pauseVerdict(b blame, jittery *events) bool {
 	name := v.nodeName(b.card)
-	if b.k < 2 && (b.n > 2 || b.or >= 0) && !v.o.loose {
-		if slow := v.mostOftenLast(b.card); slow == 0 {
-			v.gap(name, "one pause of %s, in one round: it or its partner", seconds(b.weight*v.scale.Time/1e6))
-			return false
-		}
+	if b.partners < 2 && b.or < 0 && v.mostOftenLast(b.card) == 0 && !v.o.loose {
+		v.gap(name, "a pause of %s with one partner only: it or the partner", seconds(b.weight*v.scale.Time/1e6))
+		return false
 	}
 	x := v.nodeBlame(b, Verdict{Cause: CausePauses, Severity: min(float64(b.k)/float64(max(b.n, 1)), 1),
 		Words: "it stands still for up to " + seconds(b.weight*v.scale.Time/1e6)})

@@ -213,8 +213,7 @@ func (v *view) estimate(first bool) {
 			all := r.pairs.by[d].of(c)
 			for _, i := range all {
 				p := other[i]
-				if r.pairs.skip[i] || v.cards[p].known[1-d] || !first && r.slow[1-d][p] ||
-					first && v.run.Samples[r.pairs.idx[i]].Attempt > 0 {
+				if r.pairs.skip[i] || !first && r.slow[1-d][p] || first && v.run.Samples[r.pairs.idx[i]].Attempt > 0 {
 					continue
 				}
 				y = append(y, r.pairs.y[i])
@@ -331,12 +330,25 @@ func (v *view) classRef(y []float32, share, base float64, same bool) classRef {
 			ref.middle, ref.byLine = math.Log(share), true
 		}
 	default:
-		_, sigma := spread(x)
 		ref.middle = reference(y, share)
-		// With a bad majority the deviation of all is that between good and bad.
-		ref.sigma = min(max(ref.sigma, sigma), 4*v.o.Floor)
+		ref.sigma = min(max(ref.sigma, above(x, ref.middle)), 4*v.o.Floor)
 	}
 	return ref
+}
+
+// above returns the standard deviation that the values above the middle suggest: faults make cards
+// slower, so these are healthy ones.
+func above(x []float64, middle float64) float64 {
+	var d []float64
+	for _, y := range x {
+		if y >= middle {
+			d = append(d, y-middle)
+		}
+	}
+	if len(d) == 0 {
+		return 0
+	}
+	return 1.4826 * median(d)
 }
 
 // sampleNoise returns the deviation of a sample from what the estimates of its ends predict.
