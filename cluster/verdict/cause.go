@@ -29,6 +29,8 @@ const (
 	CauseUplink         Cause = "uplink"         // leaf: one of its uplinks is bad
 	CauseOversubscribed Cause = "oversubscribed" // fabric: traffic between leaves is slower than within
 	CauseIncast         Cause = "incast"         // leaf or fabric: incast collapses, no flow control
+	CausePFC            Cause = "pfc"            // its priorities with flow control differ
+	CauseSubnet         Cause = "subnet"         // its address is not in the subnet of its rail
 	CauseClass          Cause = "traffic-class"  // its traffic class differs
 	CauseFirmware       Cause = "firmware"       // its firmware differs
 	CauseClock          Cause = "clock"          // node: its clock is wrong

@@ -111,6 +111,16 @@ func layers() []layer {
 			"record packages hold recorded nodes; checks and measurements belong elsewhere",
 		},
 		{
+			only("cluster/plan", "cluster/result", "cluster/verdict"),
+			func(_, to string) bool { return under(to, "cluster/plan", "cluster/result", "doctor") },
+			"plans, records and verdicts are pure: data in, data out",
+		},
+		{
+			within("cluster"),
+			func(_, to string) bool { return !under(to, "internal/sim") },
+			"verdicts must know nothing of what a simulator plants",
+		},
+		{
 			only("internal/cli"),
 			func(_, to string) bool { return !under(to, "internal/cli") || under(to, "internal/cli/config") },
 			"internal/cli imports no command: the table is passed in",

@@ -1,0 +1,23 @@
+package verdict
+
+import "testing"
+
+// benchmarkFind measures n nodes with 8 rails and 1 % of bad cards.
+func benchmarkFind(b *testing.B, n int) {
+	w := newWorld(1, n, 8, 32)
+	for i := range n / 12 {
+		w.tx[end(i*12, i%8)] = 0.6
+	}
+	run := w.run(b)
+	b.ReportMetric(float64(len(run.Samples)), "samples")
+	b.ReportAllocs()
+	for b.Loop() {
+		if r := Find(run, Options{}); len(r.Verdicts) < n/12 {
+			b.Fatalf("%d verdicts of %d", len(r.Verdicts), n/12)
+		}
+	}
+	b.ReportMetric(float64(len(run.Samples)), "samples")
+}
+
+func BenchmarkFind1000(b *testing.B)  { benchmarkFind(b, 1000) }
+func BenchmarkFind10000(b *testing.B) { benchmarkFind(b, 10_000) }

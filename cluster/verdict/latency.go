@@ -1,0 +1,338 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/cluster/result"
+)
+
+// The limits of latency.
+const (
+	// pause is how long a host stands still at least, in µs. Healthy hosts with default kernels stay
+	// below a few ms (a tick is 1 to 10 ms; cyclictest, OSADL's farm).
+	pause = 5000
+	// pauseFactor is by how much that exceeds the usual worst case.
+	pauseFactor = 10
+	// apart is by how much the longest round trip of a pause exceeds the 99th percentile, if that is
+	// unusual itself: otherwise it is the end of a long tail.
+	apart = 300
+	// jitterMargin is by how much a tail is longer, in µs, than that of the peers at least, whatever
+	// the factor: timestamps and interrupts cost that much.
+	jitterMargin = 2
+)
+
+// meeting is what a pair of nodes measured in a round, over its rails.
+type meeting struct {
+	sample, n     int
+	a, b          int32
+	jittery       int // rails with a long tail
+	paused        int
+	worst, excess float64
+	retest        bool
+}
+
+type meetingKey struct {
+	stage, attempt uint8
+	round          uint16
+	a, b           int32
+}
+
+// latency returns the distribution of a sample if it is one.
+func (v *view) latency(s *result.Sample) *result.Latency {
+	if s.Detail == nil || s.Detail.Latency == nil || v.stage(s) != plan.StageJitter {
+		return nil
+	}
+	l := s.Detail.Latency
+	for _, x := range [...]float64{l.P50, l.P99, l.Max} {
+		if !(x > 0) || math.IsInf(x, 0) {
+			return nil
+		}
+	}
+	if l.P99 < l.P50 || l.Max < l.P99 {
+		return nil
+	}
+	return l
+}
+
+// tailRef is what the tails of all samples with or without load have in common.
+type tailRef struct {
+	p99, sigma, p999, sigma999, max float64
+	n                               int
+}
+
+func (v *view) tailRef(k tailKey) tailRef {
+	var p99, p999, longest []float64
+	nodes := map[int32]bool{}
+	for i := range v.run.Samples {
+		s := &v.run.Samples[i]
+		if l := v.latency(s); l != nil && v.tailKey(s) == k {
+			p99 = append(p99, v.tail(l, l.P99))
+			p999 = append(p999, v.tail(l, p999Of(l)))
+			longest = append(longest, l.Max)
+			nodes[s.From.Node], nodes[s.To.Node] = true, true
+		}
+	}
+	t := tailRef{n: len(p99)}
+	if t.n == 0 {
+		return t
+	}
+	t.p99, t.sigma = spread(p99)
+	t.p999, t.sigma999 = spread(p999)
+	if len(nodes) < 8 { // one node is part of many pairs: the better ones are the reference
+		t.p99, t.p999 = quantile(p99, 0.25), quantile(p999, 0.25)
+		t.sigma, t.sigma999 = min(t.sigma, mostSpread), min(t.sigma999, mostSpread)
+	}
+	t.max = quantile(longest, 0.25)
+	return t
+}
+
+// mostSpread bounds the deviation of the logarithm of a percentile between healthy pairs of few
+// nodes, of which that of all says little.
+const mostSpread = 0.12
+
+// tailKey is what the tail of a healthy pair depends on.
+type tailKey struct{ load, cross bool }
+
+func (v *view) tailKey(s *result.Sample) tailKey {
+	if v.find(s.From) < 0 || v.find(s.To) < 0 {
+		return tailKey{load: s.Load}
+	}
+	return tailKey{s.Load, v.crosses(s.From.Node, s.To.Node)}
+}
+
+// tail returns the logarithm of a percentile; by the median, if the way is unknown that makes a
+// part of it.
+func (v *view) tail(l *result.Latency, percentile float64) float64 {
+	if len(v.leaves) < 2 {
+		return math.Log(percentile / l.P50)
+	}
+	return math.Log(percentile)
+}
+
+// p999Of returns the 99.9th percentile, or what bounds it.
+func p999Of(l *result.Latency) float64 {
+	if l.P999 >= l.P99 && l.P999 <= l.Max {
+		return l.P999
+	}
+	return l.P99
+}
+
+// jitter finds nodes whose latency varies, and nodes that stand still now and then.
+func (v *view) jitter() {
+	refs, n := map[tailKey]tailRef{}, 0
+	for _, k := range []tailKey{{false, false}, {false, true}, {true, false}, {true, true}} {
+		refs[k] = v.tailRef(k)
+		n += refs[k].n
+	}
+	if n == 0 {
+		v.gap("jitter", "no latency was measured")
+		return
+	}
+	meetings := map[meetingKey]*meeting{}
+	var order []*meeting
+	for i := range v.run.Samples {
+		s := &v.run.Samples[i]
+		l := v.latency(s)
+		f, t := v.find(s.From), v.find(s.To)
+		if l == nil || f < 0 || t < 0 || s.From.Node == s.To.Node || v.cards[f].known[tx] || v.cards[t].known[rx] ||
+			refs[v.tailKey(s)].n < fewPeers {
+			continue
+		}
+		k := meetingKey{s.Stage, s.Attempt, s.Round, s.From.Node, s.To.Node}
+		m := meetings[k]
+		if m == nil {
+			m = &meeting{sample: i, a: s.From.Node, b: s.To.Node, retest: s.Attempt > 0}
+			meetings[k] = m
+			order = append(order, m)
+		}
+		m.add(v, i, l, refs[v.tailKey(s)])
+	}
+	v.judgeMeetings(order)
+}
+
+func (m *meeting) add(v *view, i int, l *result.Latency, ref tailRef) {
+	m.n++
+	excess := v.tail(l, l.P99) - ref.p99
+	long := excess > max(math.Log(v.o.Latency), 6*ref.sigma)
+	excess999 := v.tail(l, p999Of(l)) - ref.p999
+	// The last thousandth varies more between healthy hosts.
+	long999 := excess999 > max(math.Log(2*v.o.Latency), 6*ref.sigma999)
+	if l.Max*v.scale.Time > pause && l.Max > pauseFactor*ref.max && (!long && !long999 || l.Max > apart*l.P99) {
+		m.paused++
+		if l.Max > m.worst {
+			m.worst, m.sample = l.Max, i
+		}
+	}
+	if (long || long999) && p999Of(l)*(1-math.Exp(-max(excess, excess999)))*v.scale.Time > jitterMargin {
+		m.jittery++
+		m.excess = max(m.excess, math.Exp(max(excess, excess999)))
+		if m.paused == 0 {
+			m.sample = i
+		}
+	}
+}
+
+// judgeMeetings blames nodes: places of the events are nodes instead of cards.
+func (v *view) judgeMeetings(list []*meeting) {
+	n := len(v.run.Cluster.Nodes)
+	jittery, paused := newEvents(n, 0.01), newEvents(n, 1e-4)
+	jittery.both, paused.both = true, true
+	for _, m := range list {
+		for _, e := range []*events{jittery, paused} {
+			e.n[e.place(m.a, tx)]++
+			e.n[e.place(m.b, rx)]++
+			if m.retest {
+				e.again[e.place(m.a, tx)]++
+				e.again[e.place(m.b, rx)]++
+			}
+		}
+		if 2*m.jittery >= m.n { // a node's jitter is on all of its rails
+			jittery.list = append(jittery.list, event{int32(m.sample), m.a, m.b, m.excess, m.retest})
+		}
+		if m.paused > 0 {
+			paused.list = append(paused.list, event{int32(m.sample), m.a, m.b, m.worst, m.retest})
+		}
+	}
+	v.tests += 2 * n
+	bad := map[int32]bool{}
+	for _, b := range paused.blames(0.05) {
+		if !v.pauseVerdict(b, jittery) {
+			continue
+		}
+		bad[b.card] = true
+	}
+	jittery.list = slices.DeleteFunc(jittery.list, func(e event) bool { return bad[e.from] || bad[e.to] })
+	for _, b := range jittery.blames(0.6) {
+		if b.again > 0 && b.confirmed == 0 && !v.o.loose {
+			v.gap(v.nodeName(b.card), "its latency varied in the rounds of the plan, not when it was repeated")
+			continue
+		}
+		x := v.nodeBlame(b, Verdict{Cause: CauseJitter, Severity: min(max(0, 1-1/b.weight), 1),
+			Words: fmt.Sprintf("the tail of its latency is %.1f times that of its peers", b.weight)})
+		x.Evidence = []Evidence{{fmt.Sprintf("in %d of %d rounds, with %s, the 99th or 99.9th percentile was up to %.1f times the usual one",
+			b.k, b.n, plural(float64(b.partners), "partner"), b.weight), b.refs}}
+		v.addHost(b.card, &x)
+		v.verdicts = append(v.verdicts, x)
+	}
+}
+
+// pauseVerdict accuses a node of standing still, unless one meeting alone says so.
+func (v *view) pauseVerdict(b blame, jittery *events) bool {
+	name := v.nodeName(b.card)
+	if b.partners < 2 && b.or < 0 && v.mostOftenLast(b.card) == 0 && !v.o.loose {
+		v.gap(name, "a pause of %s with one partner only: it or the partner", seconds(b.weight*v.scale.Time/1e6))
+		return false
+	}
+	x := v.nodeBlame(b, Verdict{Cause: CausePauses, Severity: min(float64(b.k)/float64(max(b.n, 1)), 1),
+		Words: "it stands still for up to " + seconds(b.weight*v.scale.Time/1e6)})
+	x.Evidence = []Evidence{{fmt.Sprintf("in %d of %d rounds, with %s, a round trip took %s",
+		b.k, b.n, plural(float64(b.partners), "partner"), seconds(b.weight*v.scale.Time/1e6)), b.refs}}
+	v.addHost(b.card, &x)
+	v.verdicts = append(v.verdicts, x)
+	return true
+}
+
+// nodeBlame fills in what a blame says of a node.
+func (v *view) nodeBlame(b blame, x Verdict) Verdict {
+	x.p, x.Confidence = b.p, blameConfidence(b)
+	x.Where = Where{Scope: ScopeNode, Nodes: []string{v.nodeName(b.card)}}
+	if b.or >= 0 {
+		x.p, x.Confidence = 0, 0.45
+		x.Where.Nodes = append(x.Where.Nodes, v.nodeName(b.or))
+		x.Evidence = append(x.Evidence, Evidence{Text: "one of the two: neither has met another partner"})
+	}
+	return x
+}
+
+// addHost adds what else speaks of a node's processor and software.
+func (v *view) addHost(node int32, x *Verdict) {
+	if n := v.mostOftenLast(node); n > 0 {
+		x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf("it was the last of most steps in %s of barriers and collectives", plural(float64(n), "round"))})
+	}
+	if int(node) >= len(v.run.Nodes) {
+		return
+	}
+	for _, f := range v.run.Nodes[node].Findings {
+		if f.Check == "host-jitter" {
+			x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf("rdmactl doctor, %s: %s", f.Check, f.Summary)})
+		}
+	}
+}
+
+// mostOftenLast returns in how many barriers and collectives a node was the last most often.
+func (v *view) mostOftenLast(node int32) (n int) {
+	for i := range v.run.Barriers {
+		if s := v.run.Barriers[i].Slowest; len(s) > 0 && s[0].End.Node == node {
+			n++
+		}
+	}
+	for i := range v.run.Collectives {
+		if s := v.run.Collectives[i].Slowest; len(s) > 0 && s[0].End.Node == node {
+			n++
+		}
+	}
+	return n
+}
+
+// detours finds two cards of a node with a longer way to the cards of their rails: exchanged cables
+// in a fabric that connects the rails by its spines.
+func (v *view) detours() {
+	ref := [2][]float64{}
+	for pass := range 2 {
+		e := newEvents(len(v.cards), 0.01)
+		e.both = true
+		var middle, sigma [2]float64
+		if pass == 1 {
+			for k := range ref {
+				middle[k], sigma[k] = spread(ref[k])
+			}
+		}
+		for i := range v.run.Samples {
+			s := &v.run.Samples[i]
+			l := v.latency(s)
+			f, t := v.find(s.From), v.find(s.To)
+			if l == nil || s.Load || f < 0 || t < 0 || s.From.Node == s.To.Node || v.cards[f].known[tx] || v.cards[t].known[rx] {
+				continue
+			}
+			k := 0
+			if v.crosses(s.From.Node, s.To.Node) {
+				k = 1
+			}
+			y := math.Log(l.P50)
+			if pass == 0 {
+				ref[k] = append(ref[k], y)
+				continue
+			}
+			v.countSample(e, f, t, s.Attempt > 0)
+			// A switch takes 0.2 µs at least and a way over the spines has two more, of 1 to 2 µs.
+			if len(ref[k]) >= 8 && y-middle[k] > max(math.Log(1.15), 5*sigma[k]) {
+				e.list = append(e.list, event{int32(i), f, t, y - middle[k], s.Attempt > 0})
+			}
+		}
+		if pass == 1 {
+			v.tests += len(v.cards)
+			v.detourVerdicts(e.blames(0.8))
+		}
+	}
+}
+
+func (v *view) detourVerdicts(list []blame) {
+	byNode := map[int32][]blame{}
+	for _, b := range list {
+		if b.n >= 2 {
+			byNode[v.cards[b.card].end.Node] = append(byNode[v.cards[b.card].end.Node], b)
+		}
+	}
+	for _, node := range slices.Sorted(keys(byNode)) {
+		from, to := v.nodeCards(node)
+		if b := byNode[node]; len(b) == 2 && to-from > 2 {
+			v.exchanged(min(b[0].card, b[1].card), max(b[0].card, b[1].card), 0.7,
+				fmt.Sprintf("two of its cards have %.0f %% more latency than others on every way: they are cabled to other switches",
+					100*(math.Exp(min(b[0].weight, b[1].weight))-1)), b[0].refs)
+			v.verdicts[len(v.verdicts)-1].Severity = 0.1
+		}
+	}
+}

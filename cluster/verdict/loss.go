@@ -1,0 +1,288 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/cluster/result"
+)
+
+// errorsOf are sums of a sample's counters.
+type errorsOf struct {
+	lost            float64    // packets sent again, or missed by the receiver
+	icrc            float64    // packets that the receiver found damaged
+	link            [2]float64 // symbol errors and uncorrected code words, by side
+	downed          [2]float64
+	discards, pause float64
+}
+
+func errorsIn(d *result.Detail) (e errorsOf) {
+	if d == nil {
+		return e
+	}
+	var again, missed float64
+	for _, c := range d.Counters {
+		side := tx
+		if c.At == result.AtTo {
+			side = rx
+		}
+		x := float64(c.Delta)
+		switch c.Name {
+		case result.CounterRetransmits, result.CounterTimeouts:
+			if side == tx {
+				again += x
+			}
+		case result.CounterOutOfSeq:
+			if side == rx {
+				missed += x
+			}
+		case result.CounterICRC:
+			if side == rx {
+				e.icrc += x
+			}
+		case result.CounterSymbol, result.CounterFEC:
+			e.link[side] += x
+		case result.CounterDowned:
+			e.downed[side] += x
+		case result.CounterDiscards:
+			e.discards += x
+		case result.CounterPauseRcvd, result.CounterPauseSent:
+			e.pause += x
+		}
+	}
+	e.lost = max(again, missed)
+	return e
+}
+
+// packets returns about how many packets a sample sent.
+func (v *view) packets(s *result.Sample, from int32) float64 {
+	mtu := v.cards[from].mtu
+	if mtu == 0 {
+		mtu = 4096
+	}
+	seconds := 1.0
+	if int(s.Stage) < len(v.run.Stages) && v.run.Stages[s.Stage].Length > 0 {
+		seconds = v.run.Stages[s.Stage].Length.Seconds()
+	}
+	g := float64(s.Gbps)
+	if !(g > 0) {
+		return 0
+	}
+	return g * 1e9 / 8 / mtu * seconds
+}
+
+// fewLost is the number of packets below which a sample has no loss: a single retransmission
+// happens on any link.
+const fewLost = 5
+
+// loss finds links that lose or damage packets, or that go down.
+func (v *view) loss() {
+	n := len(v.cards)
+	lost, icrc := newEvents(n, 0.005), newEvents(n, 0.005)
+	link := make([]linkErrors, n)
+	seen := false
+	for i := range v.run.Samples {
+		s := &v.run.Samples[i]
+		if v.stage(s) != plan.StagePairs || s.From.Node == s.To.Node {
+			continue
+		}
+		f, t := v.find(s.From), v.find(s.To)
+		if f < 0 || t < 0 || v.cards[f].known[tx] || v.cards[t].known[rx] {
+			continue
+		}
+		e := errorsIn(s.Detail)
+		seen = seen || s.Detail != nil && len(s.Detail.Counters) > 0
+		for side, c := range [2]int32{f, t} {
+			link[c].add(i, e.link[side], e.downed[side], float64(s.Gbps)*1e9)
+		}
+		if s.Gbps > 0 {
+			v.countSample(lost, f, t, s.Attempt > 0)
+			v.countSample(icrc, f, t, s.Attempt > 0)
+			packets := v.packets(s, f)
+			if e.lost >= fewLost && e.lost > v.o.LossRate*packets {
+				lost.list = append(lost.list, event{int32(i), f, t, e.lost / max(packets, 1), s.Attempt > 0})
+			}
+			if e.icrc >= 2 {
+				icrc.list = append(icrc.list, event{int32(i), f, t, e.icrc / max(packets, 1), s.Attempt > 0})
+			}
+		}
+	}
+	if !seen {
+		v.gap("loss", "no sample of the stage pairs has a counter that moved: either nothing was lost, or the drivers count nothing")
+	}
+	v.links(link)
+	v.uplinkLoss(lost)
+	v.damaged(icrc)
+	v.lossy(lost)
+}
+
+// linkErrors are the errors of a card's own link.
+type linkErrors struct {
+	n, bad          int // samples, and those with errors
+	errors, bits    float64
+	downed, downsIn float64
+	refs, downRefs  []int
+}
+
+func (l *linkErrors) add(sample int, errors, downed, bits float64) {
+	l.n++
+	l.bits += bits
+	if errors > 0 {
+		l.bad++
+		l.errors += errors
+		l.refs = cite(l.refs, sample)
+	}
+	if downed > 0 {
+		l.downed += downed
+		l.downsIn++
+		l.downRefs = cite(l.downRefs, sample)
+	}
+}
+
+// links accuses links by the counters of their own ports.
+func (v *view) links(all []linkErrors) {
+	v.tests += len(all)
+	for c := range all {
+		l := &all[c]
+		if l.downed > 0 {
+			v.accuse(int32(c), Verdict{
+				Cause: CauseFlapping, Severity: max(min(float64(l.downsIn)/float64(l.n), 1), v.lostShare(int32(c))),
+				Confidence: flapConfidence(l.downed),
+				Words:      fmt.Sprintf("its link went down %s", times(l.downed)),
+				Evidence: []Evidence{{fmt.Sprintf("the port counted %s of its link in %d of %d steps",
+					plural(l.downed, "failure"), int(l.downsIn), l.n), l.downRefs}},
+			})
+		}
+		// At a bit error rate of 1e-12 (IBTA, limit of a link) a port counts l.bits·1e-12 errors;
+		// ten times as many, in several steps, are no chance.
+		if l.bad >= min(2, l.n) && l.errors >= 10 && l.errors > 1e-11*l.bits && 3*l.bad > l.n {
+			v.accuse(int32(c), Verdict{
+				Cause: CauseBitErrors, Severity: v.lostShare(int32(c)), Confidence: 0.95,
+				Words: fmt.Sprintf("%.3g errors of its link", l.errors),
+				Evidence: []Evidence{{fmt.Sprintf("the port counted %.0f symbol errors or uncorrectable code words in %d of %d steps",
+					l.errors, l.bad, l.n), l.refs}},
+			})
+		}
+	}
+}
+
+func flapConfidence(downs float64) float64 {
+	if downs > 1 {
+		return 0.97
+	}
+	return 0.9
+}
+
+// damaged accuses cards by the ICRC errors of those that they have exchanged packets with.
+func (v *view) damaged(e *events) {
+	v.tests += 2 * len(v.cards)
+	for _, b := range v.blamed(e, 0.4, "it damaged packets") {
+		if v.cards[b.card].known[b.dir] {
+			continue
+		}
+		v.accuse(b.card, v.fromBlame(b, Verdict{
+			Cause: CauseBitErrors, Severity: v.lostShare(b.card),
+			Words: fmt.Sprintf("%.2g of the packets are damaged", b.weight),
+			Evidence: []Evidence{{fmt.Sprintf("receivers counted ICRC errors in %d of %d steps in which it %ss, with %s",
+				b.k, b.n, directions()[b.dir], plural(float64(b.partners), "partner")), b.refs}},
+		}))
+	}
+}
+
+// lossy accuses cards of loss; both directions make one verdict.
+func (v *view) lossy(e *events) {
+	v.tests += 2 * len(v.cards)
+	list := v.blamed(e, 0.4, "it lost packets")
+	byCard := map[int32][2]*blame{}
+	var order []int32
+	for i := range list {
+		b := &list[i]
+		pair, ok := byCard[b.card]
+		if !ok {
+			order = append(order, b.card)
+		}
+		pair[b.dir] = b
+		byCard[b.card] = pair
+	}
+	done := map[int32]bool{}
+	for _, c := range order {
+		if pair := byCard[c]; !done[c] {
+			// One way if the other way loses a tenth at most: acknowledgements share the other way.
+			send, receive := pair[tx], pair[rx]
+			if send != nil && receive != nil {
+				switch {
+				case send.weight > 10*receive.weight:
+					receive = nil
+				case receive.weight > 10*send.weight:
+					send = nil
+				}
+			}
+			v.lossVerdict(c, send, receive, done)
+		}
+	}
+}
+
+func (v *view) lossVerdict(c int32, send, receive *blame, done map[int32]bool) {
+	b, cause := send, CauseLossSend
+	if send == nil {
+		b, cause = receive, CauseLossReceive
+	}
+	if v.cards[c].known[tx] && v.cards[c].known[rx] || b == nil {
+		return
+	}
+	var evidence []Evidence
+	for d, x := range []*blame{send, receive} {
+		if x != nil {
+			evidence = append(evidence, Evidence{fmt.Sprintf(
+				"packets were lost in %d of %d steps in which it %ss, with %s: %.2g of them",
+				x.k, x.n, directions()[d], plural(float64(x.partners), "partner"), x.weight), x.refs})
+		}
+	}
+	if send != nil && receive != nil {
+		cause = CauseLoss
+		if receive.p < send.p {
+			b = receive
+		}
+	}
+	if b.or >= 0 {
+		cause = CauseLoss
+		done[b.or] = true
+	}
+	verdict := v.fromBlame(*b, Verdict{
+		Cause: cause, Severity: v.lostShare(c), Evidence: evidence,
+		Words: fmt.Sprintf("%.2g of the packets are lost", b.weight),
+	})
+	if cause == CauseLoss {
+		verdict.Where.Direction = ""
+	}
+	v.accuse(c, verdict)
+}
+
+// fromBlame fills in what a blame says of a card.
+func (v *view) fromBlame(b blame, x Verdict) Verdict {
+	x.p = b.p
+	x.Where = Where{Scope: ScopeCard, Ends: ends(v, b.card), Direction: directions()[b.dir]}
+	x.Confidence = blameConfidence(b)
+	if b.or >= 0 {
+		x.Where.Or, x.p = ends(v, b.or), 0
+		x.Where.Direction = ""
+	}
+	return x
+}
+
+// uplinkLoss looks for leaves whose samples to other leaves lose packets while those within don't,
+// and takes such samples off the list.
+func (v *view) uplinkLoss(e *events) {
+	if len(v.leaves) < 2 {
+		return
+	}
+	bad := v.leafEvents(e, "loses packets")
+	if len(bad) == 0 {
+		return
+	}
+	e.list = slices.DeleteFunc(e.list, func(x event) bool {
+		a, b := v.cards[x.from].end, v.cards[x.to].end
+		return v.crosses(a.Node, b.Node) && (bad[v.leafKey(a)] || bad[v.leafKey(b)])
+	})
+}

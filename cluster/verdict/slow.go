@@ -1,0 +1,330 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/cluster/plan"
+)
+
+// slowCards makes verdicts of the cards that the estimates call slow: one for a node of which all
+// cards are slow, else one for each card.
+func (v *view) slowCards() {
+	r := &v.rate
+	if len(r.pairs.y) == 0 {
+		v.gap("rates", "no pair's bandwidth was measured")
+		return
+	}
+	v.tests += 2 * len(v.cards)
+	loops := v.loopbacks()
+	for node := range int32(len(v.run.Cluster.Nodes)) {
+		from, to := v.nodeCards(node)
+		var slow []int32
+		judged := 0
+		for c := from; c < to; c++ {
+			if v.cards[c].known[tx] && v.cards[c].known[rx] {
+				v.knownSlow(c)
+				continue
+			}
+			if math.IsNaN(r.est[tx][c]) && math.IsNaN(r.est[rx][c]) {
+				v.gap(v.run.Name(v.cards[c].end), "its rate is unknown: all of its partners are slow themselves, or it was not measured")
+				continue
+			}
+			judged++
+			if v.confirmSlow(c) {
+				slow = append(slow, c)
+			}
+		}
+		if judged > 1 && len(slow) == judged && v.similar(slow) && !v.ambiguous(slow[0]) {
+			v.slowNode(node, slow, loops)
+			continue
+		}
+		for _, c := range slow {
+			v.slowCard(c, loops)
+		}
+	}
+}
+
+// knownSlow adds the rate of a card to the verdict that explains it.
+func (v *view) knownSlow(c int32) {
+	for d := range 2 {
+		if v.rate.slow[d][c] {
+			v.addEvidence(c, []Evidence{v.rateEvidence(c, d)})
+		}
+	}
+}
+
+// confirmSlow reports whether a card is slow, also when it was measured again with other partners,
+// if it was.
+func (v *view) confirmSlow(c int32) bool {
+	r := &v.rate
+	for d := range 2 {
+		if !r.slow[d][c] {
+			continue
+		}
+		if v.o.loose {
+			return true
+		}
+		n, y := v.repeats(c, d)
+		if n > 0 && r.ref[v.cards[c].class].middle-y < -math.Log1p(-r.deficit[d][c])/2 {
+			v.gap(v.run.Name(v.cards[c].end), "slow in the rounds of the plan, not when it was repeated with other partners")
+			r.slow[d][c] = false
+		}
+	}
+	return r.slow[tx][c] || r.slow[rx][c]
+}
+
+// repeats returns how often a card was measured again in a direction, and the median of that.
+func (v *view) repeats(c int32, d int) (int, float64) {
+	var y []float32
+	s := v.rate.pairs
+	for _, i := range s.by[d].of(c) {
+		if v.run.Samples[s.idx[i]].Attempt > 0 && !s.skip[i] {
+			y = append(y, s.y[i])
+		}
+	}
+	return len(y), float64(median(y))
+}
+
+// similar reports whether cards are about equally slow: the fault of a node hits all alike.
+func (v *view) similar(list []int32) bool {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, c := range list {
+		x := max(v.rate.deficit[tx][c], v.rate.deficit[rx][c])
+		low, high = min(low, x), max(high, x)
+	}
+	return high < 2*low+0.05
+}
+
+// ambiguous reports whether nothing tells a card from its only partner.
+func (v *view) ambiguous(c int32) bool {
+	for d := range 2 {
+		if p := v.rate.only[d][c]; v.rate.slow[d][c] && p >= 0 && v.rate.only[1-d][p] == c {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *view) rateEvidence(c int32, d int) Evidence {
+	r := &v.rate
+	card := &v.cards[c]
+	base := r.base[[2]int32{card.class, card.class}]
+	line := max(v.line(c, c), 0)
+	ref := r.ref[card.class]
+	peers := fmt.Sprintf("its %d peers (%s)", max(ref.n/2-1, 1), v.classes[card.class])
+	if ref.byLine {
+		peers = "line rate without headers; there are too few peers"
+	}
+	e := Evidence{Text: fmt.Sprintf("it %ss %.0f %% less than %s: %s instead of %s, over %s, z = %.0f",
+		directions()[d], 100*r.deficit[d][c], peers, gbpsText(line*math.Exp(base+r.est[d][c])), gbpsText(line*math.Exp(base+ref.middle)),
+		plural(float64(r.count[d][c]), "pair"), min(r.z[d][c], 999))}
+	for _, i := range r.pairs.by[d].of(c) {
+		if !r.pairs.skip[i] {
+			e.Samples = cite(e.Samples, int(r.pairs.idx[i]))
+		}
+	}
+	if n, y := v.repeats(c, d); n > 0 {
+		e.Text += fmt.Sprintf("; %.0f %% less in %s with other partners", 100*(1-math.Exp(y-ref.middle)), plural(float64(n), "repeat"))
+	} else {
+		e.Text += "; not repeated"
+	}
+	return e
+}
+
+func (v *view) slowCard(c int32, loops loopbacks) {
+	r := &v.rate
+	if v.cards[c].known[tx] && v.cards[c].known[rx] {
+		return
+	}
+	x := Verdict{Where: Where{Scope: ScopeCard, Ends: ends(v, c)}}
+	switch {
+	case r.slow[tx][c] && r.slow[rx][c]:
+		x.Cause = CauseSlow
+	case r.slow[tx][c]:
+		x.Cause, x.Where.Direction = CauseSlowSend, Sends
+	default:
+		x.Cause, x.Where.Direction = CauseSlowReceive, Receives
+	}
+	// A clearly smaller deficit of one direction is an echo of the other, in shared resources.
+	if a, b := r.deficit[tx][c], r.deficit[rx][c]; x.Cause == CauseSlow && max(a, b) > 4*min(a, b) {
+		if a > b {
+			x.Cause, x.Where.Direction = CauseSlowSend, Sends
+		} else {
+			x.Cause, x.Where.Direction = CauseSlowReceive, Receives
+		}
+	}
+	x.Severity = max(r.deficit[tx][c], r.deficit[rx][c])
+	x.Words = fmt.Sprintf("%.0f %% slower than its peers", 100*x.Severity)
+	x.Confidence, x.p = v.rateConfidence(c)
+	for d := range 2 {
+		if r.slow[d][c] {
+			x.Evidence = append(x.Evidence, v.rateEvidence(c, d))
+		}
+	}
+	if text, refs := loops.evidence(v, c); text != "" {
+		x.Evidence = append(x.Evidence, Evidence{text, refs})
+	}
+	x = v.tellApart(c, x, loops)
+	v.pcieFinding(c, &x)
+	v.accuse(x.card(v, c), x)
+}
+
+// card returns the number of the accused card.
+func (x *Verdict) card(v *view, c int32) int32 {
+	if len(x.Where.Ends) > 0 {
+		if o := v.find(x.Where.Ends[0]); o >= 0 {
+			return o
+		}
+	}
+	return c
+}
+
+// tellApart names the far end, too, if a card has met nobody else who has met others. A slow
+// loopback tells them apart: it is the host then.
+func (v *view) tellApart(c int32, x Verdict, loops loopbacks) Verdict {
+	if !v.ambiguous(c) {
+		return x
+	}
+	p := v.rate.only[tx][c]
+	if p < 0 {
+		p = v.rate.only[rx][c]
+	}
+	slowHere, slowThere := loops.slow(c), loops.slow(p)
+	switch {
+	case slowHere && !slowThere:
+		x.Confidence = 0.8
+	case slowThere && !slowHere:
+		x.Confidence = 0.8
+		x.Where.Ends = ends(v, p)
+		switch x.Cause {
+		case CauseSlowSend:
+			x.Cause, x.Where.Direction = CauseSlowReceive, Receives
+		case CauseSlowReceive:
+			x.Cause, x.Where.Direction = CauseSlowSend, Sends
+		}
+	default:
+		x.Confidence, x.p = 0.45, 0
+		x.Where.Or, x.Where.Direction = ends(v, p), ""
+		x.Evidence = append(x.Evidence, Evidence{Text: "neither has met another partner: the measurements don't tell them apart"})
+	}
+	// What the other end shows is the same fact.
+	v.cards[c].known, v.cards[p].known = [2]bool{}, [2]bool{}
+	if len(x.Where.Or) == 0 {
+		other := p
+		if x.card(v, c) == p {
+			other = c
+		}
+		v.rate.slow[tx][other], v.rate.slow[rx][other] = false, false
+	}
+	return x
+}
+
+func (v *view) slowNode(node int32, slow []int32, loops loopbacks) {
+	x := Verdict{Cause: CauseSlowNode, Where: Where{Scope: ScopeNode, Nodes: []string{v.nodeName(node)}}}
+	x.p = 1
+	for _, c := range slow {
+		x.Where.Ends = append(x.Where.Ends, v.cards[c].end)
+		x.Severity = max(x.Severity, v.rate.deficit[tx][c], v.rate.deficit[rx][c])
+		confidence, p := v.rateConfidence(c)
+		x.Confidence, x.p = max(x.Confidence, confidence), min(x.p, p)
+	}
+	x.Words = fmt.Sprintf("all %d cards are slow, by up to %.0f %%", len(slow), 100*x.Severity)
+	for _, c := range slow[:min(len(slow), 4)] {
+		for d := range 2 {
+			if v.rate.slow[d][c] {
+				e := v.rateEvidence(c, d)
+				e.Text = v.cards[c].device + ": " + e.Text
+				x.Evidence = append(x.Evidence, e)
+			}
+		}
+	}
+	if text, refs := loops.evidence(v, slow[0]); text != "" {
+		x.Evidence = append(x.Evidence, Evidence{text, refs})
+	}
+	v.verdicts = append(v.verdicts, x)
+	v.explain(node)
+}
+
+// pcieFinding turns a slow card into one limited by its slot if the node's checks say so.
+func (v *view) pcieFinding(c int32, x *Verdict) {
+	node := int(v.cards[c].end.Node)
+	if node >= len(v.run.Nodes) {
+		return
+	}
+	device := deviceName(v.cards[c].device)
+	for _, f := range v.run.Nodes[node].Findings {
+		if !names(f.Object, device) {
+			continue
+		}
+		x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf("rdmactl doctor, %s: %s", f.Check, f.Summary)})
+		if f.Check == "pcie-link" && x.Cause == CauseSlow && len(x.Where.Or) == 0 {
+			x.Cause = CausePCIe
+		}
+	}
+}
+
+// loopbacks are the rates of cards to themselves and to their neighbours.
+type loopbacks struct {
+	y       []float64 // log of rate by line rate, NaN if unknown
+	refs    [][]int
+	deficit []float64 // against the class
+}
+
+// loopbacks compares loopbacks of each class.
+func (v *view) loopbacks() loopbacks {
+	l := loopbacks{make([]float64, len(v.cards)), make([][]int, len(v.cards)), make([]float64, len(v.cards))}
+	for c := range l.y {
+		l.y[c] = math.NaN()
+	}
+	for i := range v.run.Samples {
+		s := &v.run.Samples[i]
+		if v.stage(s) != plan.StageLoopback || s.From != s.To {
+			continue
+		}
+		g, c := v.gbps(s), v.find(s.From)
+		if g == 0 || c < 0 {
+			continue
+		}
+		l.refs[c] = cite(l.refs[c], i)
+		if y := math.Log(g / v.line(c, c)); math.IsNaN(l.y[c]) || y > l.y[c] {
+			l.y[c] = y
+		}
+	}
+	byClass := make([][]float64, len(v.classes))
+	for c, y := range l.y {
+		if !math.IsNaN(y) {
+			byClass[v.cards[c].class] = append(byClass[v.cards[c].class], y)
+		}
+	}
+	usual := make([]float64, len(v.classes))
+	for k, y := range byClass {
+		usual[k] = math.NaN()
+		if len(y) >= fewPeers/2 {
+			usual[k] = quantile(y, 0.75)
+		}
+	}
+	for c, y := range l.y {
+		if d := 1 - math.Exp(y-usual[v.cards[c].class]); !math.IsNaN(d) {
+			l.deficit[c] = d
+		}
+	}
+	return l
+}
+
+// slowLoop is the share that a loopback must lack: it uses the card and its slot twice, and varies
+// more than a pair.
+const slowLoop = 0.12
+
+func (l *loopbacks) slow(c int32) bool { return l.deficit[c] > slowLoop }
+
+func (l *loopbacks) evidence(v *view, c int32) (string, []int) {
+	switch {
+	case math.IsNaN(l.y[c]):
+		return "", nil
+	case l.slow(c):
+		return fmt.Sprintf("its loopback is %.0f %% slower than those of its peers: the fault is in the host, not in the cable", 100*l.deficit[c]), l.refs[c]
+	}
+	return "its loopback is as fast as those of its peers: cable, port of the leaf, or the card's port", slices.Clone(l.refs[c])
+}
