@@ -153,6 +153,7 @@ func cardsOf(run *result.Run) map[cardKey]*card {
 			ends[plan.End{Node: int32(i), Rail: int16(r.Rail)}] = c
 		}
 	}
+	scale := run.Scaled()
 	for i := range run.Samples {
 		s := &run.Samples[i]
 		if s.Attempt > 0 || s.From.Node == s.To.Node || failureOf(s) != nil {
@@ -160,12 +161,12 @@ func cardsOf(run *result.Run) map[cardKey]*card {
 		}
 		from, to := ends[s.From], ends[s.To]
 		if run.Stages[s.Stage].Name == plan.StagePairs && s.Gbps > 0 {
-			from.add(MetricSend, float64(s.Gbps))
-			to.add(MetricReceive, float64(s.Gbps))
+			from.add(MetricSend, float64(s.Gbps)*scale.Rate)
+			to.add(MetricReceive, float64(s.Gbps)*scale.Rate)
 		}
 		if l := latencyOf(s); l != nil && !s.Load && l.P50 > 0 {
-			from.add(MetricLatency, l.P50)
-			to.add(MetricLatency, l.P50)
+			from.add(MetricLatency, l.P50*scale.Time)
+			to.add(MetricLatency, l.P50*scale.Time)
 		}
 	}
 	return out
@@ -240,5 +241,5 @@ func scaleText(s *result.Scale) string {
 	case s.Rate == 1 && s.Time == 1:
 		return s.Label
 	}
-	return fmt.Sprintf("%s: 1 Gb/s stands for %.4g Gb/s, 1 µs for %.4g µs", s.Label, s.Rate, s.Time)
+	return fmt.Sprintf("%s: 1 Gb/s is shown as %.4g Gb/s, 1 µs as %.4g µs", s.Label, s.Rate, s.Time)
 }

@@ -124,6 +124,9 @@ func impactText(i verdict.Impact) string {
 	if i.Without <= 0 {
 		return ""
 	}
+	if number(i.With) == number(i.Without) {
+		return fmt.Sprintf("an all-reduce still reaches %s GB/s on each rail", number(i.Without))
+	}
 	text := fmt.Sprintf("an all-reduce reaches %s instead of %s GB/s on each rail", number(i.With), number(i.Without))
 	if i.With <= 0 {
 		text = fmt.Sprintf("an all-reduce stops; without the fault it reaches %s GB/s on each rail", number(i.Without))

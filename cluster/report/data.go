@@ -102,7 +102,9 @@ type drawing struct {
 	First   int      `json:"first"` // rail that is shown first
 	Label   string   `json:"label"` // of the scale, "" for hardware
 	Scale   string   `json:"scale"` // the label and what the figures stand for
-	File    string   `json:"file"`  // name of downloads, without extension
+	Rate    float64  `json:"rate"`  // factors of what is shown: of rates and of latencies
+	Time    float64  `json:"time"`
+	File    string   `json:"file"` // name of downloads, without extension
 	Columns columns  `json:"columns"`
 }
 
@@ -112,6 +114,7 @@ func drawingOf(run *result.Run, first int) drawing {
 		Rails: numbers(run.Cluster), First: first, Failed: hexColor(output.RampFailed()), Scale: labelOf(run.Scale),
 		File: "cluster-run-" + run.Started.UTC().Format("20060102-150405"), Columns: columnsOf(run.Samples),
 	}
+	d.Rate, d.Time = run.Scaled().Rate, run.Scaled().Time
 	if run.Scale != nil {
 		d.Label = output.Clean(run.Scale.Label)
 	}

@@ -6,8 +6,8 @@
 //	err = app.Out.Print(report.Summarize(run, verdicts, report.Options{}),
 //		report.Blocks(run, verdicts, report.Options{})...)
 //
-// Its functions are pure and expect a run that passed [result.Run.Check]. Figures are those that
-// were measured; if the run has a [result.Scale], each form shows its label and the scale beside
-// them. Names and texts of a run come from the network: no form lets them act as markup, script,
-// formula or escape sequence.
+// Its functions are pure and expect a run that passed [result.Run.Check]. If the run has a
+// [result.Scale], figures are multiplied by it, as in verdicts, and each form shows its label and
+// the scale beside them; only raw data are as measured. Names and texts of a run come from the
+// network: no form lets them act as markup, script, formula or escape sequence.
 package report

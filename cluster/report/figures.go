@@ -18,7 +18,8 @@ type Summary struct {
 	Schema  string    `json:"schema"`
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"` // zero for an unfinished run
-	// Scale is set if the figures are those of an emulated network or of RDMA in software.
+	// Scale is set if the figures are those of an emulated network or of RDMA in software. They are
+	// multiplied by it.
 	Scale    *result.Scale  `json:"scale,omitempty"`
 	Complete bool           `json:"complete"` // all rounds were done and no node is missing
 	Nodes    int            `json:"nodes"`
@@ -30,7 +31,7 @@ type Summary struct {
 	Comparison *Comparison `json:"comparison,omitempty"`
 }
 
-// Rail has the figures of a rail.
+// Rail has the figures of a rail, scaled.
 type Rail struct {
 	Rail  int `json:"rail"`
 	Cards int `json:"cards"`
@@ -147,12 +148,14 @@ type gather struct {
 type delays struct{ p50, p99, jitter []float64 }
 
 func (g *gather) add(run *result.Run, s *result.Sample) {
+	scale := run.Scaled()
 	if l := latencyOf(s); l != nil {
 		d := &g.idle
 		if s.Load {
 			d = &g.loaded
 		}
-		d.p50, d.p99, d.jitter = append(d.p50, l.P50), append(d.p99, l.P99), append(d.jitter, max(l.P99-l.P50, 0))
+		p50, p99 := l.P50*scale.Time, l.P99*scale.Time
+		d.p50, d.p99, d.jitter = append(d.p50, p50), append(d.p99, p99), append(d.jitter, max(p99-p50, 0))
 	}
 	if run.Stages[s.Stage].Name != plan.StagePairs {
 		return
@@ -160,7 +163,7 @@ func (g *gather) add(run *result.Run, s *result.Sample) {
 	p := plan.Pair{A: min(s.From.Node, s.To.Node), B: max(s.From.Node, s.To.Node)}
 	known := s.Gbps > 0 && failureOf(s) == nil
 	if known {
-		g.rates = append(g.rates, float64(s.Gbps))
+		g.rates = append(g.rates, float64(s.Gbps)*scale.Rate)
 	}
 	if known || failureOf(s) != nil {
 		g.pairs[p] = g.pairs[p] || known

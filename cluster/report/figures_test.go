@@ -113,6 +113,22 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// TestScaled holds that figures are multiplied by the scale, as those of verdicts are.
+func TestScaled(t *testing.T) {
+	run := tiny(2, rate(0, 1, 1, 4), rate(1, 0, 1, 3), latency(rate(0, 1, 1, 0), 200, 300, false))
+	run.Scale = &result.Scale{Label: "EMULATED", Rate: 100, Time: 0.01}
+	r := railsOf(run)[0]
+	if r.Bandwidth.Best != 400 || r.Bandwidth.Worst != 300 || r.Idle.P50 != 2 || r.Idle.P99 != 3 {
+		t.Errorf("figures: %+v, %+v", r.Bandwidth, r.Idle)
+	}
+	if h := heat(run, r); h.Values[0][1] != 0 || h.Values[1][0] != 1 || h.Best != "400 Gb/s" {
+		t.Errorf("map from %s to %s: %v", h.Best, h.Worst, h.Values)
+	}
+	if got := cardsOf(run)[cardKey{"a", 1}].figures[MetricSend][0]; got != 400 {
+		t.Errorf("compared: %v Gb/s, want 400", got)
+	}
+}
+
 func TestHeat(t *testing.T) {
 	run := tiny(3, rate(0, 1, 1, 100), rate(1, 0, 1, 75), rate(1, 0, 1, 100), rate(2, 0, 1, 90),
 		broken(rate(0, 2, 1, 0)), rate(0, 2, 1, 100), rate(1, 2, 4, 50))

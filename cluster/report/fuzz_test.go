@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/cluster/verdict"
 	"github.com/rdmakit/rdmakit/internal/testkit/ciforms"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
@@ -37,6 +38,9 @@ func FuzzReports(f *testing.F) {
 		}
 		o := Options{Comparison: c, Verbose: true}
 		v := verdictsOf(run)
+		if len(doc)%2 == 0 {
+			v = verdict.Find(run, verdict.Options{})
+		}
 		for _, format := range []output.Format{output.FormatTable, output.FormatJSON} {
 			p := output.New(output.Options{Format: format, Color: output.ColorAlways})
 			if _, err := p.Render(Summarize(run, v, o), Blocks(run, v, o)...); err != nil {

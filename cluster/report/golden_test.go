@@ -51,7 +51,7 @@ func scenarios() []scenario {
 	slow := synthetic{nodes: 6, rails: 2, seed: 3, slow: map[plan.End]float64{{Node: 1, Rail: 1}: 0.48}}
 	healthy := synthetic{nodes: 6, rails: 2, seed: 4}
 	emulated := slow
-	emulated.scale = &result.Scale{Label: "EMULATED", Rate: 100, Time: 0.01}
+	emulated.scale = &result.Scale{Label: "EMULATED", Rate: 2, Time: 0.5}
 	software := healthy
 	software.scale = &result.Scale{Label: "SOFTWARE", Rate: 1, Time: 1}
 	lost := synthetic{

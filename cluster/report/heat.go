@@ -29,6 +29,7 @@ func heat(run *result.Run, r Rail) output.Heat {
 		}
 	}
 	low, high := bounds(r.Bandwidth)
+	rate := run.Scaled().Rate
 	h.Best, h.Worst = gbps(high), gbps(low)
 	for i := range run.Samples {
 		s := &run.Samples[i]
@@ -41,7 +42,7 @@ func heat(run *result.Run, r Rail) output.Heat {
 			if s.Gbps <= 0 {
 				continue
 			}
-			v = float32((high - float64(s.Gbps)) / (high - low))
+			v = float32((high - float64(s.Gbps)*rate) / (high - low))
 		}
 		cell := &h.Values[int(s.From.Node)/h.Per][int(s.To.Node)/h.Per]
 		if !(v <= *cell) { // worse, or the first

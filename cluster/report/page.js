@@ -25,14 +25,14 @@ const maxSide = 1024;
 const nodes = D.names.length, per = Math.max(1, Math.ceil(nodes / maxSide)), side = Math.ceil(nodes / per);
 const railIndex = new Map(D.rails.map((r, i) => [r, i]));
 
-const jitter = i => Math.max(p99[i] - p50[i], 0);
+const jitter = i => Math.max(p99[i] - p50[i], 0) * D.time;
 const metrics = [
   {name: 'bandwidth', unit: 'Gb/s', stage: 'pairs'},
-  {name: 'latency, median', unit: 'µs', of: i => p50[i], load: 0},
-  {name: 'latency, 99th percentile', unit: 'µs', of: i => p99[i], load: 0},
+  {name: 'latency, median', unit: 'µs', of: i => p50[i] * D.time, load: 0},
+  {name: 'latency, 99th percentile', unit: 'µs', of: i => p99[i] * D.time, load: 0},
   {name: 'jitter (99th percentile minus median)', unit: 'µs', of: jitter, load: 0},
-  {name: 'latency under load, median', unit: 'µs', of: i => p50[i], load: 1},
-  {name: 'latency under load, 99th percentile', unit: 'µs', of: i => p99[i], load: 1},
+  {name: 'latency under load, median', unit: 'µs', of: i => p50[i] * D.time, load: 1},
+  {name: 'latency under load, 99th percentile', unit: 'µs', of: i => p99[i] * D.time, load: 1},
   {name: 'jitter under load', unit: 'µs', of: jitter, load: 1},
 ];
 
@@ -62,7 +62,7 @@ function build(m) {
   } else {
     for (let i = 0; i < C.count; i++) {
       if (run.stages[stage[i]].name !== m.stage) continue;
-      if (failures.has(i)) add(i, Infinity, false); else if (gbps[i] > 0) add(i, gbps[i], false);
+      if (failures.has(i)) add(i, Infinity, false); else if (gbps[i] > 0) add(i, gbps[i] * D.rate, false);
     }
   }
   m.any = m.low <= m.high;

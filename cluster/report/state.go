@@ -35,7 +35,7 @@ func foundText(v verdict.Report) string {
 		return "No culprit was found in what was measured."
 	}
 	text := english.Count(len(v.Verdicts), "finding") + "."
-	if impact := impactText(v.Impact); impact != "" {
+	if impact := impactText(verdict.Impact{With: v.Impact.With, Without: v.Impact.Without}); impact != "" {
 		text += " With all of them " + impact + "."
 	}
 	return text
