@@ -145,13 +145,19 @@ func (v *view) normalise(s *set) {
 	if r.base == nil {
 		r.base = map[[2]int32]float64{}
 		count := map[[2]int32]int{}
+		planned := func(i int) bool { return v.run.Samples[s.idx[i]].Attempt == 0 } // repeats are those of suspects
 		for i := range s.y {
-			count[v.classPair(s.from[i], s.to[i])]++
+			if planned(i) {
+				count[v.classPair(s.from[i], s.to[i])]++
+			}
 		}
 		values := make(map[[2]int32][]float32, len(count))
 		share := map[[2]int32]float64{}
 		for i, y := range s.y {
 			k := v.classPair(s.from[i], s.to[i])
+			if !planned(i) {
+				continue
+			}
 			if values[k] == nil {
 				values[k] = make([]float32, 0, count[k])
 				share[k] = v.payloadOf(s.from[i], s.to[i])
@@ -350,6 +356,13 @@ func (v *view) classRefs() {
 // fewPeers is the number of estimates below which a class is compared with its line rate instead.
 const fewPeers = 4
 
+// Among so few nodes the slow ones can be the majority, and with them all pairs: then less than
+// fewShare of the line rate is slow.
+const (
+	fewNodes = 3
+	fewShare = 0.8
+)
+
 func (v *view) classRef(y []float32, share, base float64, same bool) classRef {
 	x := make([]float64, len(y))
 	for i := range y {
@@ -359,13 +372,17 @@ func (v *view) classRef(y []float32, share, base float64, same bool) classRef {
 	if share > 0 {
 		share *= math.Exp(-base) // the line rate in units of the class's reference
 	}
-	switch {
-	case len(x) < fewPeers:
-		if share > 0 && same {
-			ref.middle, ref.byLine = math.Log(share), true
-		}
-	default:
+	line := math.NaN()
+	if share > 0 && same {
+		line = math.Log(share)
+	}
+	if len(x) >= fewPeers {
 		ref.middle = reference(y, share)
+	}
+	switch {
+	case len(x) < fewPeers, len(v.run.Cluster.Nodes) <= fewNodes && ref.middle < line+math.Log(fewShare):
+		ref.middle, ref.byLine = line, true
+	default:
 		ref.sigma = min(max(ref.sigma, above(x, ref.middle)), 4*v.o.Floor)
 	}
 	return ref

@@ -212,9 +212,6 @@ func TestScore(t *testing.T) {
 		if bad != "" && shown < 400 {
 			shown++
 			t.Logf("seed %d size %d rails %d: %s", seed, size, rails, bad)
-			if os.Getenv("DUMP") == strconv.Itoa(int(seed)) {
-				for _, p := range all { fmt.Printf("planted %+v tx %v rx %v tail %v\n", *p, w.tx[end(p.node, max(p.rail,0))], w.rx[end(p.node, max(p.rail,0))], w.tail[int32(p.node)]) }; fmt.Println(">>>" + dump(r) + "<<<")
-			}
 		}
 	}
 	for c, x := range recall {
