@@ -58,7 +58,7 @@ func oversubscribedConfidence(leaves int, lost float64) float64 {
 	switch {
 	case leaves < 3:
 		return 0.6 // one leaf with too few uplinks looks the same
-	case lost < 0.35:
+	case leaves < 4 || lost < 0.35:
 		return 0.8
 	}
 	return 0.92

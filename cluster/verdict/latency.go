@@ -57,20 +57,20 @@ func (v *view) latency(s *result.Sample) *result.Latency {
 	return l
 }
 
-// tailRef is what the tails of all samples with or without load have in common.
+// tailRef is what the tails of the plan's samples have in common; repeats are those of suspects.
 type tailRef struct {
 	p99, sigma, p999, sigma999, max float64
 	n                               int
 }
 
-func (v *view) tailRef(k tailKey) tailRef {
+func (v *view) tailRef(load bool) tailRef {
 	var p99, p999, longest []float64
 	nodes := map[int32]bool{}
 	for i := range v.run.Samples {
 		s := &v.run.Samples[i]
-		if l := v.latency(s); l != nil && v.tailKey(s) == k {
-			p99 = append(p99, v.tail(l, l.P99))
-			p999 = append(p999, v.tail(l, p999Of(l)))
+		if l := v.latency(s); l != nil && s.Attempt == 0 && s.Load == load {
+			p99 = append(p99, tail50(l, l.P99))
+			p999 = append(p999, tail50(l, p999Of(l)))
 			longest = append(longest, l.Max)
 			nodes[s.From.Node], nodes[s.To.Node] = true, true
 		}
@@ -93,24 +93,8 @@ func (v *view) tailRef(k tailKey) tailRef {
 // nodes, of which that of all says little.
 const mostSpread = 0.12
 
-// tailKey is what the tail of a healthy pair depends on.
-type tailKey struct{ load, cross bool }
-
-func (v *view) tailKey(s *result.Sample) tailKey {
-	if v.find(s.From) < 0 || v.find(s.To) < 0 {
-		return tailKey{load: s.Load}
-	}
-	return tailKey{s.Load, v.crosses(s.From.Node, s.To.Node)}
-}
-
-// tail returns the logarithm of a percentile; by the median, if the way is unknown that makes a
-// part of it.
-func (v *view) tail(l *result.Latency, percentile float64) float64 {
-	if len(v.leaves) < 2 {
-		return math.Log(percentile / l.P50)
-	}
-	return math.Log(percentile)
-}
+// tail50 returns the logarithm of a percentile by the median: the way makes both longer alike.
+func tail50(l *result.Latency, percentile float64) float64 { return math.Log(percentile / l.P50) }
 
 // p999Of returns the 99.9th percentile, or what bounds it.
 func p999Of(l *result.Latency) float64 {
@@ -122,12 +106,8 @@ func p999Of(l *result.Latency) float64 {
 
 // jitter finds nodes whose latency varies, and nodes that stand still now and then.
 func (v *view) jitter() {
-	refs, n := map[tailKey]tailRef{}, 0
-	for _, k := range []tailKey{{false, false}, {false, true}, {true, false}, {true, true}} {
-		refs[k] = v.tailRef(k)
-		n += refs[k].n
-	}
-	if n == 0 {
+	refs := map[bool]tailRef{false: v.tailRef(false), true: v.tailRef(true)}
+	if refs[false].n+refs[true].n == 0 {
 		v.gap("jitter", "no latency was measured")
 		return
 	}
@@ -138,7 +118,7 @@ func (v *view) jitter() {
 		l := v.latency(s)
 		f, t := v.find(s.From), v.find(s.To)
 		if l == nil || f < 0 || t < 0 || s.From.Node == s.To.Node || v.cards[f].known[tx] || v.cards[t].known[rx] ||
-			refs[v.tailKey(s)].n < fewPeers {
+			refs[s.Load].n < fewPeers {
 			continue
 		}
 		k := meetingKey{s.Stage, s.Attempt, s.Round, s.From.Node, s.To.Node}
@@ -148,16 +128,16 @@ func (v *view) jitter() {
 			meetings[k] = m
 			order = append(order, m)
 		}
-		m.add(v, i, l, refs[v.tailKey(s)])
+		m.add(v, i, l, refs[s.Load])
 	}
 	v.judgeMeetings(order)
 }
 
 func (m *meeting) add(v *view, i int, l *result.Latency, ref tailRef) {
 	m.n++
-	excess := v.tail(l, l.P99) - ref.p99
+	excess := tail50(l, l.P99) - ref.p99
 	long := excess > max(math.Log(v.o.Latency), 6*ref.sigma)
-	excess999 := v.tail(l, p999Of(l)) - ref.p999
+	excess999 := tail50(l, p999Of(l)) - ref.p999
 	// The last thousandth varies more between healthy hosts.
 	long999 := excess999 > max(math.Log(2*v.o.Latency), 6*ref.sigma999)
 	if l.Max*v.scale.Time > pause && l.Max > pauseFactor*ref.max && (!long && !long999 || l.Max > apart*l.P99) {

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
 )
@@ -35,6 +36,7 @@ type rates struct {
 	z, deficit  [2][]float64
 	ref         []classRef
 	noise       float64 // standard deviation of a sample
+	buffer      []float32
 }
 
 const (
@@ -143,13 +145,19 @@ func (v *view) normalise(s *set) {
 	if r.base == nil {
 		r.base = map[[2]int32]float64{}
 		count := map[[2]int32]int{}
+		planned := func(i int) bool { return v.run.Samples[s.idx[i]].Attempt == 0 } // repeats are those of suspects
 		for i := range s.y {
-			count[v.classPair(s.from[i], s.to[i])]++
+			if planned(i) {
+				count[v.classPair(s.from[i], s.to[i])]++
+			}
 		}
 		values := make(map[[2]int32][]float32, len(count))
 		share := map[[2]int32]float64{}
 		for i, y := range s.y {
 			k := v.classPair(s.from[i], s.to[i])
+			if !planned(i) {
+				continue
+			}
 			if values[k] == nil {
 				values[k] = make([]float32, 0, count[k])
 				share[k] = v.payloadOf(s.from[i], s.to[i])
@@ -187,60 +195,93 @@ func (v *view) measureRates() {
 	v.normalise(r.perm)
 }
 
-// rateCards finds the slow cards. Samples that leaves explain are left out.
+// rateCards finds the slow cards. Samples that leaves explain are left out. A card that is slow with
+// its best partners is slow; these first ones don't count as partners when the others are estimated.
 func (v *view) rateCards() {
-	v.estimate(true)
+	r := &v.rate
+	v.estimate(func(d int, c int32) { v.atBest(d, c) })
 	v.compare()
-	for range 3 {
-		v.estimate(false)
-		v.compare()
+	first := r.slow
+	r.slow = [2][]bool{slices.Clone(first[tx]), slices.Clone(first[rx])}
+	v.estimate(func(d int, c int32) { v.withGood(d, c, first) })
+	v.compare()
+	for d := range 2 {
+		for c := range r.slow[d] { // slow with most partners, though not with the best: it takes several
+			r.slow[d][c] = r.slow[d][c] && (first[d][c] || r.count[d][c] >= manyPairs)
+		}
 	}
 }
 
-// estimate computes est: in the first pass, the upper quartile over the plan's partners; afterwards the
-// median over partners that are not slow in the other direction.
-func (v *view) estimate(first bool) {
-	r := &v.rate
-	var y []float32
+// manyPairs is the number of pairs with good partners that prove a card slow which was as fast as
+// others with its best partners.
+const manyPairs = 6
+
+// estimate calls f for each direction of each card.
+func (v *view) estimate(f func(d int, c int32)) {
 	for d := range 2 {
-		other := r.pairs.to
-		if d == rx {
-			other = r.pairs.from
-		}
 		for c := range int32(len(v.cards)) {
-			y = y[:0]
-			r.only[d][c] = noPartner
-			all := r.pairs.by[d].of(c)
-			for _, i := range all {
-				p := other[i]
-				if r.pairs.skip[i] || !first && r.slow[1-d][p] || first && v.run.Samples[r.pairs.idx[i]].Attempt > 0 {
-					continue
-				}
-				y = append(y, r.pairs.y[i])
-				r.meet(d, c, p)
-			}
-			q := 0.5
-			if first {
-				q = 0.75
-				if len(y) <= 4 { // one good partner of few must suffice
-					q = 1
-				}
-			}
-			if !first && len(y) == 0 { // all partners are slow: what it did with the best of them
-				y, q = v.withSlow(d, c, other, y), 1
-			}
-			r.count[d][c] = int32(len(y))
-			r.est[d][c] = float64(quantile(y, q))
+			v.rate.only[d][c] = noPartner
+			f(d, c)
 		}
 	}
+}
+
+// atBest estimates what a card does with its best partners: the upper quartile of the plan's rounds,
+// of which few good partners are part even if many are slow.
+func (v *view) atBest(d int, c int32) {
+	s, r := v.rate.pairs, &v.rate
+	y := r.buffer[:0]
+	for _, i := range s.by[d].of(c) {
+		if !s.skip[i] && v.run.Samples[s.idx[i]].Attempt == 0 {
+			y = append(y, s.y[i])
+			r.meet(d, c, s.other(d, i))
+		}
+	}
+	q := 0.75
+	if len(y) <= 4 { // one good partner of few must suffice
+		q = 1
+	}
+	r.count[d][c], r.est[d][c], r.buffer = int32(len(y)), float64(quantile(y, q)), y
+}
+
+// withGood estimates what a card does with partners that are not slow: the median. Partners with
+// another fault are left out if there are others.
+func (v *view) withGood(d int, c int32, slow [2][]bool) {
+	s, r := v.rate.pairs, &v.rate
+	y := r.buffer[:0]
+	for _, known := range []bool{false, true} {
+		for _, i := range s.by[d].of(c) {
+			p := s.other(d, i)
+			if !s.skip[i] && !slow[1-d][p] && v.cards[p].known[1-d] == known {
+				y = append(y, s.y[i])
+				r.meet(d, c, p)
+			}
+		}
+		if len(y) > 0 {
+			break
+		}
+	}
+	q := 0.5
+	if len(y) == 0 { // what it did with the best of the slow ones
+		y, q = v.withSlow(d, c, y), 1
+	}
+	r.count[d][c], r.est[d][c], r.buffer = int32(len(y)), float64(quantile(y, q)), y
+}
+
+// other returns the other card of a sample of a card that sends (tx) or receives.
+func (s *set) other(d int, i int32) int32 {
+	if d == tx {
+		return s.to[i]
+	}
+	return s.from[i]
 }
 
 // withSlow returns the samples of a card whose partners are all slow, if these are not known to be
 // slow from others: then the card or they are, and nothing tells which. Otherwise nothing is known.
-func (v *view) withSlow(d int, c int32, other []int32, y []float32) []float32 {
+func (v *view) withSlow(d int, c int32, y []float32) []float32 {
 	r := &v.rate
 	for _, i := range r.pairs.by[d].of(c) {
-		p := other[i]
+		p := r.pairs.other(d, i)
 		if r.pairs.skip[i] || v.cards[p].known[1-d] {
 			continue
 		}
@@ -315,6 +356,13 @@ func (v *view) classRefs() {
 // fewPeers is the number of estimates below which a class is compared with its line rate instead.
 const fewPeers = 4
 
+// Among so few nodes the slow ones can be the majority, and with them all pairs: then less than
+// fewShare of the line rate is slow.
+const (
+	fewNodes = 3
+	fewShare = 0.8
+)
+
 func (v *view) classRef(y []float32, share, base float64, same bool) classRef {
 	x := make([]float64, len(y))
 	for i := range y {
@@ -324,13 +372,17 @@ func (v *view) classRef(y []float32, share, base float64, same bool) classRef {
 	if share > 0 {
 		share *= math.Exp(-base) // the line rate in units of the class's reference
 	}
-	switch {
-	case len(x) < fewPeers:
-		if share > 0 && same {
-			ref.middle, ref.byLine = math.Log(share), true
-		}
-	default:
+	line := math.NaN()
+	if share > 0 && same {
+		line = math.Log(share)
+	}
+	if len(x) >= fewPeers {
 		ref.middle = reference(y, share)
+	}
+	switch {
+	case len(x) < fewPeers, len(v.run.Cluster.Nodes) <= fewNodes && ref.middle < line+math.Log(fewShare):
+		ref.middle, ref.byLine = line, true
+	default:
 		ref.sigma = min(max(ref.sigma, above(x, ref.middle)), 4*v.o.Floor)
 	}
 	return ref

@@ -212,9 +212,6 @@ func TestScore(t *testing.T) {
 		if bad != "" && shown < 400 {
 			shown++
 			t.Logf("seed %d size %d rails %d: %s", seed, size, rails, bad)
-			if os.Getenv("DUMP") == strconv.Itoa(int(seed)) {
-				fmt.Println(">>>" + dump(r) + "<<<")
-			}
 		}
 	}
 	for c, x := range recall {

@@ -36,7 +36,7 @@ func (v *view) slowCards() {
 				slow = append(slow, c)
 			}
 		}
-		if judged > 1 && len(slow) == judged && v.similar(slow) && !v.ambiguous(slow[0]) {
+		if judged > 1 && len(slow) == judged && v.similar(slow) {
 			v.slowNode(node, slow, loops)
 			continue
 		}
@@ -243,8 +243,30 @@ func (v *view) slowNode(node int32, slow []int32, loops loopbacks) {
 	if text, refs := loops.evidence(v, slow[0]); text != "" {
 		x.Evidence = append(x.Evidence, Evidence{text, refs})
 	}
+	if v.ambiguous(slow[0]) {
+		node = v.tellNodes(node, slow[0], &x, loops)
+	}
 	v.verdicts = append(v.verdicts, x)
 	v.explain(node)
+}
+
+// tellNodes names the other node, too, if the two have met nobody else, unless slow loopbacks tell
+// which one it is.
+func (v *view) tellNodes(node, c int32, x *Verdict, loops loopbacks) int32 {
+	p := max(v.rate.only[tx][c], v.rate.only[rx][c])
+	other := v.cards[p].end.Node
+	v.explain(other)
+	switch here, there := loops.slow(c), loops.slow(p); {
+	case here && !there:
+		x.Confidence = 0.8
+	case there && !here:
+		x.Confidence, x.Where = 0.8, Where{Scope: ScopeNode, Nodes: []string{v.nodeName(other)}}
+	default:
+		x.Confidence, x.p = 0.45, 0
+		x.Where = Where{Scope: ScopeNode, Nodes: []string{v.nodeName(node), v.nodeName(other)}}
+		x.Evidence = append(x.Evidence, Evidence{Text: "one of the two, or what is between them: neither has met another node"})
+	}
+	return node
 }
 
 // pcieFinding turns a slow card into one limited by its slot if the node's checks say so.
