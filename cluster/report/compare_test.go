@@ -70,7 +70,10 @@ func TestCompareChanges(t *testing.T) {
 
 func TestCompareCards(t *testing.T) {
 	old := tiny(4, rate(0, 1, 1, 100), rate(1, 0, 1, 100), rate(2, 0, 1, 100))
-	now := tiny(4, rate(0, 1, 1, 101), rate(1, 0, 1, 100), broken(rate(2, 0, 1, 0)))
+	retest := rate(1, 0, 4, 50) // would change the median
+	retest.Attempt = 1
+	old.Samples = append(old.Samples, retest, rate(1, 0, 4, 100))
+	now := tiny(4, rate(1, 0, 4, 100), rate(0, 1, 1, 101), rate(1, 0, 1, 100), broken(rate(2, 0, 1, 0)))
 	now.Cluster.Nodes[0].Rails[0].Device = "renamed"
 	now.Cluster.Nodes[3].Name = "z"
 	c, err := Compare(old, now)
@@ -78,7 +81,7 @@ func TestCompareCards(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Comparison{
-		Compared: 2, Added: []Place{{"z", "x1", 1}, {"z", "x4", 4}}, Gone: []Place{{"d", "x1", 1}, {"d", "x4", 4}},
+		Compared: 4, Added: []Place{{"z", "x1", 1}, {"z", "x4", 4}}, Gone: []Place{{"d", "x1", 1}, {"d", "x4", 4}},
 		Unmeasured: []Place{{"c", "x1", 1}},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {

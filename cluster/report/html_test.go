@@ -60,7 +60,7 @@ func TestHTMLUntrusted(t *testing.T) {
 	}
 	evil := `</script><script>alert(3)</script><img src=x onerror=alert(4)>`
 	v := verdicts(run)
-	v.Verdicts[0].Cause, v.Verdicts[0].Where.Name, v.Verdicts[0].Words = verdict.Cause(evil), evil, evil
+	v.Verdicts[0].Cause, v.Verdicts[0].Where.Name, v.Verdicts[0].Words = verdict.Cause(evil), evil, evil+"\x1b[2J\u202e"
 	v.Verdicts[0].Impact.Model, v.Verdicts[0].Next, v.Verdicts[0].TakeOut = evil, evil, []string{evil + "\n\x1b[2J"}
 	v.Verdicts[0].Evidence[0].Text, v.NotJudged[0].Why = evil, evil
 	old := faulty(8)
