@@ -58,9 +58,11 @@ func (v *view) oversubscribed() {
 	}
 	v.ignoreCross(crossDrop)
 	v.verdicts = append(v.verdicts, Verdict{
-		Cause: CauseOversubscribed, Where: Where{Scope: ScopeFabric}, Severity: lost, Confidence: oversubscribedConfidence(len(v.leaves), lost),
+		Cause: CauseOversubscribed, Where: Where{Scope: ScopeFabric}, Severity: lost,
+			Confidence: oversubscribedConfidence(len(v.leaves), lost),
 		Words: fmt.Sprintf("traffic between leaves is %.0f %% slower than within", 100*lost),
-		Evidence: []Evidence{{fmt.Sprintf("pairs between leaves lose %.0f %% against pairs within a leaf, and %.0f %% if all cards send to other leaves at once",
+		Evidence: []Evidence{{fmt.Sprintf("pairs between leaves lose %.0f %% against pairs within a leaf, and " +
+			"%.0f %% if all cards send to other leaves at once",
 			100*(1-math.Exp(-max(crossDrop, 0))), 100*(1-math.Exp(-max(permDrop, 0)))), refs}},
 	})
 }
@@ -226,14 +228,16 @@ func (v *view) incastVerdict(w Where, list []incastSample) {
 		}
 	}
 	x := Verdict{
-		Cause: CauseIncast, Where: w, Severity: min(max(1-share, 0), 1), Confidence: incastConfidence(len(list), share, discards, pause),
+		Cause: CauseIncast, Where: w, Severity: min(max(1-share, 0), 1), Confidence: incastConfidence(len(list),
+			share, discards, pause),
 		Words: fmt.Sprintf("several senders to one receiver reach %.0f %% of its rate together", 100*share),
 		Evidence: []Evidence{{fmt.Sprintf("the median of %s is %.0f %% of what one sender reaches",
 			plural(float64(len(list)), "receiver"), 100*share), refs}},
 	}
 	if discards > 0 || pause > 0 {
 		x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf(
-			"meanwhile %.0f packets were discarded or sent again, and %.0f pause frames were counted", discards, pause)})
+			"meanwhile %.0f packets were discarded or sent again, and %.0f pause frames were counted", discards,
+				pause)})
 	}
 	v.verdicts = append(v.verdicts, x)
 }

@@ -29,7 +29,8 @@ func comparisons() []comparison {
 		{result.FactPKey, CausePKey, false, strings.Compare, "P_Key"},
 		{result.FactMTU, CauseMTU, false, number, "MTU"},
 		{result.FactRate, CauseSlow, true, number, "rate of its port in Gb/s"},
-		{result.FactPCIe, CausePCIe, true, func(a, b string) int { return cmp.Compare(pcieGbps(a), pcieGbps(b)) }, "PCI Express link"},
+		{result.FactPCIe, CausePCIe, true, func(a, b string) int { return cmp.Compare(pcieGbps(a),
+			pcieGbps(b)) }, "PCI Express link"},
 		{result.FactClass, CauseClass, false, number, "traffic class"},
 		{result.FactFirmware, CauseFirmware, true, strings.Compare, "firmware"},
 	}
@@ -219,8 +220,8 @@ func (v *view) missingGIDs() {
 	}
 }
 
-// subnets finds cards with an address of another rail's subnet: exchanged cables, or an address that
-// is wrong.
+// subnets finds cards with an address of another rail's subnet: exchanged cables, or an address
+// that is wrong.
 func (v *view) subnets() {
 	usual := map[int16]string{}
 	byRail := map[int16][]int32{}
@@ -243,11 +244,13 @@ func (v *view) subnets() {
 			continue
 		}
 		if b := v.counterpart(int32(i), subnet, want, usual); b >= 0 {
-			v.exchanged(int32(i), b, 0.96, fmt.Sprintf("each has the subnet of the other's rail: %s and %s", subnet, want), nil)
+			v.exchanged(int32(i), b, 0.96, fmt.Sprintf("each has the subnet of the other's rail: %s and %s", subnet,
+				want), nil)
 			continue
 		}
 		v.accuse(int32(i), Verdict{Cause: CauseSubnet, Severity: v.lostShare(int32(i)), Confidence: 0.9,
-			Words: fmt.Sprintf("its subnet is %s instead of %s", subnet, want), Evidence: []Evidence{{Text: "its subnet is " + subnet + ", that of its rail is " + want}}})
+			Words: fmt.Sprintf("its subnet is %s instead of %s", subnet, want),
+				Evidence: []Evidence{{Text: "its subnet is " + subnet + ", that of its rail is " + want}}})
 	}
 }
 
@@ -275,8 +278,8 @@ func (v *view) flowControl() {
 	v.differing(comparison{result.FactPFC, CausePFC, false, strings.Compare, "priorities with flow control"})
 }
 
-// clockStep is the offset in seconds beyond which ntpd steps a clock instead of slewing it (RFC 5905,
-// STEPT): synchronised clocks stay within it.
+// clockStep is the offset in seconds beyond which ntpd steps a clock instead of slewing it (RFC
+// 5905, STEPT): synchronised clocks stay within it.
 const clockStep = 0.128
 
 // clocks accuses nodes whose clock differs from that of most nodes.
@@ -322,18 +325,18 @@ func aheadOrBehind(x float64) string {
 // lostShare returns the share of its rate that a card lacks against its peers, by all its pairs; 1
 // if all of them failed.
 func (v *view) lostShare(c int32) float64 {
-	worst, any := 0.0, false
+	worst, measured := 0.0, false
 	for d := range 2 {
 		var y []float32
 		for _, i := range v.rate.pairs.by[d].of(c) {
 			y = append(y, v.rate.pairs.y[i])
 		}
 		if len(y) > 0 {
-			any = true
+			measured = true
 			worst = max(worst, 1-math.Exp(float64(median(y))))
 		}
 	}
-	if !any && len(v.rate.pairs.y) > 0 {
+	if !measured && len(v.rate.pairs.y) > 0 {
 		return 1
 	}
 	return min(max(worst, 0), 1)

@@ -37,8 +37,8 @@ func Find(run *result.Run, o Options) Report {
 	return r
 }
 
-// analyse makes all verdicts. The order is that of explanations: what a node or a property of a card
-// explains is no fault of a cable, and what uplinks explain is none of a card.
+// analyse makes all verdicts. The order is that of explanations: what a node or a property of a
+// card explains is no fault of a cable, and what uplinks explain is none of a card.
 func analyse(run *result.Run, o Options) *view {
 	v := newView(run, o)
 	v.unfinished()
@@ -169,7 +169,8 @@ func (v *view) railFigures() []Rail {
 	}
 	for i := range v.run.Collectives {
 		c := &v.run.Collectives[i]
-		if k, ok := at[c.Rail]; ok && c.Failure == nil && c.BusBW*v.scale.Rate > out[k].BusBW && !math.IsInf(c.BusBW*v.scale.Rate, 0) {
+		if k, ok := at[c.Rail]; ok && c.Failure == nil && c.BusBW*v.scale.Rate > out[k].BusBW &&
+			!math.IsInf(c.BusBW*v.scale.Rate, 0) {
 			out[k].BusBW = c.BusBW * v.scale.Rate
 		}
 	}
@@ -226,8 +227,8 @@ func (r *rates) skipped(c int32) bool {
 	return slices.ContainsFunc(r.pairs.by[tx].of(c), func(i int32) bool { return r.pairs.skip[i] })
 }
 
-// usualRate returns the median rate of a card's pairs in Gb/s, the smaller one of both directions; 0
-// if unknown.
+// usualRate returns the median rate of a card's pairs in Gb/s, the smaller one of both directions;
+// 0 if unknown.
 func (v *view) usualRate(c int32) float64 {
 	rate := 0.0
 	for d := range 2 {

@@ -61,9 +61,12 @@ func TestPlanted(t *testing.T) {
 		want  []string
 	}{
 		{"slow card", func(w *world) { w.tx[end(4, 2)], w.rx[end(4, 2)] = 0.6, 0.6 }, []string{"slow: gpu-5 mlx5_2:1"}},
-		{"little slower", func(w *world) { w.tx[end(4, 2)], w.rx[end(4, 2)] = 0.88, 0.88 }, []string{"slow: gpu-5 mlx5_2:1"}},
-		{"slow sender", func(w *world) { w.tx[end(4, 2)] = 0.7 }, []string{"slow-send: gpu-5 mlx5_2:1 (what it sends)"}},
-		{"slow receiver", func(w *world) { w.rx[end(4, 2)] = 0.7 }, []string{"slow-receive: gpu-5 mlx5_2:1 (what it receives)"}},
+		{"little slower", func(w *world) { w.tx[end(4, 2)], w.rx[end(4, 2)] = 0.88, 0.88 },
+			[]string{"slow: gpu-5 mlx5_2:1"}},
+		{"slow sender", func(w *world) { w.tx[end(4, 2)] = 0.7 }, []string{"slow-send: gpu-5 mlx5_2:1 (what it " +
+			"sends)"}},
+		{"slow receiver", func(w *world) { w.rx[end(4, 2)] = 0.7 },
+			[]string{"slow-receive: gpu-5 mlx5_2:1 (what it receives)"}},
 		{"slow node", func(w *world) {
 			for r := range 4 {
 				w.tx[end(3, r)], w.rx[end(3, r)] = 0.7, 0.7
@@ -75,8 +78,10 @@ func TestPlanted(t *testing.T) {
 			w.tx[end(4, 2)], w.rx[end(4, 2)] = 0.6, 0.6
 			w.fact(4, 2, result.FactPCIe, "32.0 GT/s x8")
 		}, []string{"pcie: gpu-5 mlx5_2:1"}},
-		{"lossy cable", func(w *world) { w.lossTx[end(4, 2)], w.lossRx[end(4, 2)] = 1e-4, 1e-4 }, []string{"loss: gpu-5 mlx5_2:1"}},
-		{"loses what it sends", func(w *world) { w.lossTx[end(4, 2)] = 1e-4 }, []string{"loss-send: gpu-5 mlx5_2:1 (what it sends)"}},
+		{"lossy cable", func(w *world) { w.lossTx[end(4, 2)], w.lossRx[end(4, 2)] = 1e-4, 1e-4 },
+			[]string{"loss: gpu-5 mlx5_2:1"}},
+		{"loses what it sends", func(w *world) { w.lossTx[end(4, 2)] = 1e-4 },
+			[]string{"loss-send: gpu-5 mlx5_2:1 (what it sends)"}},
 		{"loses what it receives", func(w *world) { w.lossRx[end(4, 2)] = 1e-5 },
 			[]string{"loss-receive: gpu-5 mlx5_2:1 (what it receives)"}},
 		{"ICRC errors", func(w *world) { w.icrc[end(4, 2)] = 1e-5; w.lossTx[end(4, 2)] = 1e-5 },
@@ -101,25 +106,31 @@ func TestPlanted(t *testing.T) {
 			w.fact(4, 2, result.FactMTU, "1024")
 			w.tx[end(4, 2)], w.rx[end(4, 2)] = 0.8, 0.8
 		}, []string{"mtu: gpu-5 mlx5_2:1"}},
-		{"no GID", func(w *world) { w.fact(4, 2, result.FactGID, ""); w.dead[end(4, 2)] = true }, []string{"no-gid: gpu-5 mlx5_2:1"}},
+		{"no GID", func(w *world) { w.fact(4, 2, result.FactGID, ""); w.dead[end(4, 2)] = true },
+			[]string{"no-gid: gpu-5 mlx5_2:1"}},
 		{"type of GID", func(w *world) { w.fact(4, 2, result.FactGIDType, "RoCE v1"); w.dead[end(4, 2)] = true },
 			[]string{"gid-type: gpu-5 mlx5_2:1"}},
-		{"P_Key", func(w *world) { w.fact(4, 2, result.FactPKey, "0x8001"); w.dead[end(4, 2)] = true }, []string{"pkey: gpu-5 mlx5_2:1"}},
+		{"P_Key", func(w *world) { w.fact(4, 2, result.FactPKey, "0x8001"); w.dead[end(4, 2)] = true },
+			[]string{"pkey: gpu-5 mlx5_2:1"}},
 		{"limited member", func(w *world) { w.fact(4, 2, result.FactPKey, "0x7fff") }, nil},
 		{"rails by subnet", func(w *world) {
 			w.fact(4, 1, result.FactSubnet, "10.2.0.0/16")
 			w.fact(4, 2, result.FactSubnet, "10.1.0.0/16")
 			w.dead[end(4, 1)], w.dead[end(4, 2)] = true, true
 		}, []string{"rails: gpu-5"}},
-		{"rails by reach", func(w *world) { w.dead[end(4, 1)], w.dead[end(4, 2)] = true, true }, []string{"rails: gpu-5"}},
-		{"rails by latency", func(w *world) { w.detour[end(4, 1)], w.detour[end(4, 2)] = 2, 2 }, []string{"rails: gpu-5"}},
+		{"rails by reach", func(w *world) { w.dead[end(4, 1)], w.dead[end(4, 2)] = true, true },
+			[]string{"rails: gpu-5"}},
+		{"rails by latency", func(w *world) { w.detour[end(4, 1)], w.detour[end(4, 2)] = 2, 2 },
+			[]string{"rails: gpu-5"}},
 		{"half the uplinks", func(w *world) { w.leafShare["leaf-2"] = 0.5 }, []string{"leaf-uplinks: leaf leaf-2"}},
 		{"a bad uplink", func(w *world) { w.badUplink["leaf-2"] = 8 }, []string{"uplink: leaf leaf-2"}},
 		{"oversubscribed", func(w *world) { w.leafShare[""] = 0.5 }, []string{"oversubscribed: the fabric"}},
 		{"no PFC", func(w *world) { w.noPFC[""] = true }, []string{"incast: the fabric"}},
 		{"no PFC at a leaf", func(w *world) { w.noPFC["leaf-2"] = true }, []string{"incast: leaf leaf-2"}},
-		{"traffic class", func(w *world) { w.fact(4, 2, result.FactClass, "0") }, []string{"traffic-class: gpu-5 mlx5_2:1"}},
-		{"firmware", func(w *world) { w.fact(4, 2, result.FactFirmware, "28.39.1002") }, []string{"firmware: gpu-5 mlx5_2:1"}},
+		{"traffic class", func(w *world) { w.fact(4, 2, result.FactClass, "0") },
+			[]string{"traffic-class: gpu-5 mlx5_2:1"}},
+		{"firmware", func(w *world) { w.fact(4, 2, result.FactFirmware, "28.39.1002") },
+			[]string{"firmware: gpu-5 mlx5_2:1"}},
 		{"clock", func(w *world) { w.nodes[4].Clock = 5e9 }, []string{"clock: gpu-5"}},
 		{"two faults of a node", func(w *world) { w.tx[end(6, 0)] = 0.5; w.tail[6] = 5 },
 			[]string{"jitter: gpu-7", "slow-send: gpu-7 mlx5_0:1 (what it sends)"}},

@@ -31,7 +31,8 @@ func hostile(seed uint64) *result.Run {
 	for range nodes {
 		n := plan.Node{Name: pick("a", "b", "", "x y'z"), Leaf: pick("", "l1", "l2")}
 		for range r.IntN(4) {
-			n.Rails = append(n.Rails, plan.Card{Rail: r.IntN(70) - 3, Device: pick("mlx5_0:1", "", ":"), Gbps: number()})
+			n.Rails = append(n.Rails, plan.Card{Rail: r.IntN(70) - 3, Device: pick("mlx5_0:1", "", ":"),
+				Gbps: number()})
 		}
 		run.Cluster.Nodes = append(run.Cluster.Nodes, n)
 	}
@@ -41,8 +42,10 @@ func hostile(seed uint64) *result.Run {
 		for range r.IntN(4) {
 			c := result.Card{}
 			if r.IntN(3) > 0 {
-				c.Facts = map[string]string{result.FactRate: pick("400", "NaN", "-1", ""), result.FactMTU: pick("0", "4096", "x", "Inf"),
-					result.FactPCIe: pick("", "32.0 GT/s x16", "-1 GT/s x-1", "32.0 GT/s x8"), result.FactGID: pick("", "g"), result.FactPKey: pick("0xffff", "z"),
+				c.Facts = map[string]string{result.FactRate: pick("400", "NaN", "-1", ""),
+					result.FactMTU: pick("0", "4096", "x", "Inf"),
+					result.FactPCIe: pick("", "32.0 GT/s x16", "-1 GT/s x-1", "32.0 GT/s x8"),
+						result.FactGID: pick("", "g"), result.FactPKey: pick("0xffff", "z"),
 					result.FactState: pick("ACTIVE", "DOWN", ""), result.FactSubnet: pick("a", "b", "")}
 			}
 			if r.IntN(6) == 0 {
@@ -54,12 +57,14 @@ func hostile(seed uint64) *result.Run {
 	}
 	names := append(plan.Names(), "?")
 	for range r.IntN(9) {
-		run.Stages = append(run.Stages, result.Stage{Name: names[r.IntN(len(names))], Planned: r.IntN(9) - 2, Done: r.IntN(9) - 2,
+		run.Stages = append(run.Stages, result.Stage{Name: names[r.IntN(len(names))], Planned: r.IntN(9) - 2,
+			Done: r.IntN(9) - 2,
 			Length: time.Duration(number() * 1e9)})
 	}
 	anyEnd := func() plan.End { return plan.End{Node: int32(r.IntN(nodes+4) - 2), Rail: int16(r.IntN(6) - 2)} }
 	for range r.IntN(200) {
-		s := result.Sample{Stage: uint8(r.IntN(10)), Attempt: uint8(r.IntN(3)), Round: uint16(r.IntN(9)), From: anyEnd(), To: anyEnd(),
+		s := result.Sample{Stage: uint8(r.IntN(10)), Attempt: uint8(r.IntN(3)), Round: uint16(r.IntN(9)),
+			From: anyEnd(), To: anyEnd(),
 			Load: r.IntN(2) == 0, Gbps: float32(number())}
 		if r.IntN(2) == 0 {
 			s.Detail = &result.Detail{Flows: []float32{float32(number()), float32(number()), 1, 2, 3}[:r.IntN(6)]}
@@ -67,17 +72,20 @@ func hostile(seed uint64) *result.Run {
 				s.Detail.Failure = &result.Failure{Code: pick("port-down", "lost", "")}
 			}
 			if r.IntN(2) == 0 {
-				s.Detail.Latency = &result.Latency{Count: r.IntN(9) - 3, P50: number(), P99: number(), P999: number(), Max: number()}
+				s.Detail.Latency = &result.Latency{Count: r.IntN(9) - 3, P50: number(), P99: number(),
+					P999: number(), Max: number()}
 			}
 			for range r.IntN(4) {
 				s.Detail.Counters = append(s.Detail.Counters, result.Counter{At: result.Side(pick("from", "to", "?")),
-					Name: pick(result.CounterRetransmits, result.CounterICRC, result.CounterSymbol, result.CounterDowned), Delta: r.Uint64()})
+					Name: pick(result.CounterRetransmits, result.CounterICRC, result.CounterSymbol,
+						result.CounterDowned), Delta: r.Uint64()})
 			}
 		}
 		run.Samples = append(run.Samples, s)
 	}
 	for range r.IntN(3) {
-		run.Collectives = append(run.Collectives, result.Collective{Rail: int16(r.IntN(80) - 9), BusBW: number(), Slowest: []result.Slowest{{End: anyEnd()}}})
+		run.Collectives = append(run.Collectives, result.Collective{Rail: int16(r.IntN(80) - 9), BusBW: number(),
+			Slowest: []result.Slowest{{End: anyEnd()}}})
 		run.Barriers = append(run.Barriers, result.Barrier{Rail: -1, Slowest: []result.Slowest{{End: anyEnd()}}})
 	}
 	return run
@@ -88,7 +96,8 @@ func checkHostile(t *testing.T, seed uint64) {
 	run := hostile(seed)
 	r := Find(run, Options{Baseline: hostile(seed + 1)})
 	for _, v := range r.Verdicts {
-		if !(v.Severity >= 0 && v.Severity <= 1) || !(v.Confidence > 0 && v.Confidence < 1) || v.Next == "" || v.Where.Name == "" {
+		if !(v.Severity >= 0 && v.Severity <= 1) || !(v.Confidence > 0 && v.Confidence < 1) || v.Next == "" ||
+			v.Where.Name == "" {
 			t.Errorf("seed %d: invalid verdict %+v", seed, v)
 		}
 		for _, e := range v.Evidence {
@@ -101,7 +110,7 @@ func checkHostile(t *testing.T, seed uint64) {
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	if b, _ := json.Marshal(Find(run, Options{Baseline: hostile(seed + 1)})); string(a) != string(b) {
+	if b, err := json.Marshal(Find(run, Options{Baseline: hostile(seed + 1)})); err != nil || string(a) != string(b) {
 		t.Errorf("seed %d: two reports of one run differ:\n%s\n%s", seed, a, b)
 	}
 	Suspects(run, Options{})

@@ -11,16 +11,16 @@ import (
 
 // The limits of latency.
 const (
-	// pause is how long a host stands still at least, in µs. Healthy hosts with default kernels stay
-	// below a few ms (a tick is 1 to 10 ms; cyclictest, OSADL's farm).
+	// pause is how long a host stands still at least, in µs. Healthy hosts with default kernels
+	// stay below a few ms (a tick is 1 to 10 ms; cyclictest, OSADL's farm).
 	pause = 5000
 	// pauseFactor is by how much that exceeds the usual worst case.
 	pauseFactor = 10
-	// apart is by how much the longest round trip of a pause exceeds the 99th percentile, if that is
-	// unusual itself: otherwise it is the end of a long tail.
+	// apart is by how much the longest round trip of a pause exceeds the 99th percentile, if that
+	// is unusual itself: otherwise it is the end of a long tail.
 	apart = 300
-	// jitterMargin is by how much a tail is longer, in µs, than that of the peers at least, whatever
-	// the factor: timestamps and interrupts cost that much.
+	// jitterMargin is by how much a tail is longer, in µs, than that of the peers at least,
+	// whatever the factor: timestamps and interrupts cost that much.
 	jitterMargin = 2
 )
 
@@ -179,7 +179,7 @@ func (v *view) judgeMeetings(list []*meeting) {
 	v.tests += 2 * n
 	bad := map[int32]bool{}
 	for _, b := range paused.blames(0.05) {
-		if !v.pauseVerdict(b, jittery) {
+		if !v.pauseVerdict(b) {
 			continue
 		}
 		bad[b.card] = true
@@ -192,7 +192,8 @@ func (v *view) judgeMeetings(list []*meeting) {
 		}
 		x := v.nodeBlame(b, Verdict{Cause: CauseJitter, Severity: min(max(0, 1-1/b.weight), 1),
 			Words: fmt.Sprintf("the tail of its latency is %.1f times that of its peers", b.weight)})
-		x.Evidence = []Evidence{{fmt.Sprintf("in %d of %d rounds, with %s, the 99th or 99.9th percentile was up to %.1f times the usual one",
+		x.Evidence = []Evidence{{fmt.Sprintf("in %d of %d rounds, with %s, the 99th or 99.9th percentile was up " +
+			"to %.1f times the usual one",
 			b.k, b.n, plural(float64(b.partners), "partner"), b.weight), b.refs}}
 		v.addHost(b.card, &x)
 		v.verdicts = append(v.verdicts, x)
@@ -200,7 +201,7 @@ func (v *view) judgeMeetings(list []*meeting) {
 }
 
 // pauseVerdict accuses a node of standing still, unless one meeting alone says so.
-func (v *view) pauseVerdict(b blame, jittery *events) bool {
+func (v *view) pauseVerdict(b blame) bool {
 	name := v.nodeName(b.card)
 	if b.partners < 2 && b.or < 0 && v.mostOftenLast(b.card) == 0 && !v.o.loose {
 		v.gap(name, "a pause of %s with one partner only: it or the partner", seconds(b.weight*v.scale.Time/1e6))
@@ -230,7 +231,8 @@ func (v *view) nodeBlame(b blame, x Verdict) Verdict {
 // addHost adds what else speaks of a node's processor and software.
 func (v *view) addHost(node int32, x *Verdict) {
 	if n := v.mostOftenLast(node); n > 0 {
-		x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf("it was the last of most steps in %s of barriers and collectives", plural(float64(n), "round"))})
+		x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf("it was the last of most steps in %s of " +
+			"barriers and collectives", plural(float64(n), "round"))})
 	}
 	if int(node) >= len(v.run.Nodes) {
 		return
@@ -274,7 +276,8 @@ func (v *view) detours() {
 			s := &v.run.Samples[i]
 			l := v.latency(s)
 			f, t := v.find(s.From), v.find(s.To)
-			if l == nil || s.Load || f < 0 || t < 0 || s.From.Node == s.To.Node || v.cards[f].known[tx] || v.cards[t].known[rx] {
+			if l == nil || s.Load || f < 0 || t < 0 || s.From.Node == s.To.Node || v.cards[f].known[tx] ||
+				v.cards[t].known[rx] {
 				continue
 			}
 			k := 0
@@ -310,7 +313,8 @@ func (v *view) detourVerdicts(list []blame) {
 		from, to := v.nodeCards(node)
 		if b := byNode[node]; len(b) == 2 && to-from > 2 {
 			v.exchanged(min(b[0].card, b[1].card), max(b[0].card, b[1].card), 0.7,
-				fmt.Sprintf("two of its cards have %.0f %% more latency than others on every way: they are cabled to other switches",
+				fmt.Sprintf("two of its cards have %.0f %% more latency than others on every way: they are " +
+					"cabled to other switches",
 					100*(math.Exp(min(b[0].weight, b[1].weight))-1)), b[0].refs)
 			v.verdicts[len(v.verdicts)-1].Severity = 0.1
 		}

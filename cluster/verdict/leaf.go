@@ -131,7 +131,8 @@ func (v *view) uplinkVerdict(e *events, g leafRail, list []event, share float64,
 		}
 		rest = append(rest, x)
 	}
-	text := fmt.Sprintf("traffic between it and other leaves %s in %.0f %% of the steps or more, for three quarters of its cards, and not within the leaf",
+	text := fmt.Sprintf("traffic between it and other leaves %s in %.0f %% of the steps or more, for three " +
+		"quarters of its cards, and not within the leaf",
 		what, 100*share)
 	for i := range v.verdicts { // one verdict for a leaf whose flows are uneven and lossy
 		old := &v.verdicts[i]
@@ -193,7 +194,8 @@ func (v *view) flows() {
 	case judged == 0:
 		v.gap("uplinks", "no pair was measured with several source ports")
 	case len(v.leaves) < 2 && uneven*10 > judged:
-		v.gap("uplinks", "in %d of %d steps some source ports are slower than others: an uplink is bad, but the leaves of the nodes are unknown",
+		v.gap("uplinks", "in %d of %d steps some source ports are slower than others: an uplink is bad, but the " +
+			"leaves of the nodes are unknown",
 			uneven, judged)
 	case len(v.leaves) >= 2:
 		for g := range v.leafEvents(e, unevenFlows) {
@@ -294,7 +296,8 @@ func (v *view) leafValues(s *set) []leafValue {
 	return out
 }
 
-// mostly returns the median of y, or the largest of few values, so that one bad partner doesn't count.
+// mostly returns the median of y, or the largest of few values, so that one bad partner doesn't
+// count.
 func mostly(y []float32) float32 {
 	if len(y) < 4 {
 		return slices.Max(y)
@@ -387,7 +390,8 @@ func (v *view) uplinkVerdicts(found map[leafRail]float64) {
 			plural(float64(len(list)), "rail")), v.leafSamples(list[0])}}
 		if len(v.leaves) == 2 {
 			x.Confidence = 0.5
-			x.Evidence = append(x.Evidence, Evidence{Text: "there are two leaves only: the other one can be the bad one as well"})
+			x.Evidence = append(x.Evidence, Evidence{Text: "there are two leaves only: the other one can be the " +
+				"bad one as well"})
 		}
 		v.verdicts = append(v.verdicts, x)
 	}

@@ -109,7 +109,8 @@ func (v *view) loss() {
 		}
 	}
 	if !seen {
-		v.gap("loss", "no sample of the stage pairs has a counter that moved: either nothing was lost, or the drivers count nothing")
+		v.gap("loss", "no sample of the stage pairs has a counter that moved: either nothing was lost, or the " +
+			"drivers count nothing")
 	}
 	v.links(link)
 	v.uplinkLoss(lost)
@@ -160,7 +161,8 @@ func (v *view) links(all []linkErrors) {
 			v.accuse(int32(c), Verdict{
 				Cause: CauseBitErrors, Severity: v.lostShare(int32(c)), Confidence: 0.95,
 				Words: fmt.Sprintf("%.3g errors of its link", l.errors),
-				Evidence: []Evidence{{fmt.Sprintf("the port counted %.0f symbol errors or uncorrectable code words in %d of %d steps",
+				Evidence: []Evidence{{fmt.Sprintf("the port counted %.0f symbol errors or uncorrectable code " +
+					"words in %d of %d steps",
 					l.errors, l.bad, l.n), l.refs}},
 			})
 		}
@@ -184,7 +186,8 @@ func (v *view) damaged(e *events) {
 		v.accuse(b.card, v.fromBlame(b, Verdict{
 			Cause: CauseBitErrors, Severity: v.lostShare(b.card),
 			Words: fmt.Sprintf("%.2g of the packets are damaged", b.weight),
-			Evidence: []Evidence{{fmt.Sprintf("receivers counted ICRC errors in %d of %d steps in which it %ss, with %s",
+			Evidence: []Evidence{{fmt.Sprintf("receivers counted ICRC errors in %d of %d steps in which it %ss, " +
+				"with %s",
 				b.k, b.n, directions()[b.dir], plural(float64(b.partners), "partner")), b.refs}},
 		}))
 	}

@@ -7,7 +7,8 @@ type Options struct {
 	// Baseline is an earlier run of the same cluster: cards are compared with themselves, too.
 	Baseline *result.Run
 	// Q is the false discovery rate over all that is tested; 0: 0.001. One false accusation in a
-	// thousand costs a site less than a missed one, and more than that makes people ignore them all.
+	// thousand costs a site less than a missed one, and more than that makes people ignore them
+	// all.
 	Q float64
 	// Floor is the least relative standard deviation between healthy cards; 0: 0.015. Repeated runs
 	// of ib_write_bw and nccl-tests between healthy nodes vary by one to three per cent.

@@ -23,9 +23,9 @@ type lists struct{ start, item []int32 }
 func (l *lists) of(c int32) []int32 { return l.item[l.start[c]:l.start[c+1]] }
 
 // rates are the capacities of cards. The model of a pair is the smallest of what the sender sends,
-// what the receiver receives and what the uplinks between them carry, times noise: a slow end limits
-// the pair, two slow ends don't add up. So the best that a card does with any partner bounds it from
-// below, and the median over partners that are not slow themselves estimates it.
+// what the receiver receives and what the uplinks between them carry, times noise: a slow end
+// limits the pair, two slow ends don't add up. So the best that a card does with any partner bounds
+// it from below, and the median over partners that are not slow themselves estimates it.
 type rates struct {
 	pairs, perm *set
 	base        map[[2]int32]float64 // reference by classes of sender and receiver, log Gb/s by line rate
@@ -195,8 +195,9 @@ func (v *view) measureRates() {
 	v.normalise(r.perm)
 }
 
-// rateCards finds the slow cards. Samples that leaves explain are left out. A card that is slow with
-// its best partners is slow; these first ones don't count as partners when the others are estimated.
+// rateCards finds the slow cards. Samples that leaves explain are left out. A card that is slow
+// with its best partners is slow; these first ones don't count as partners when the others are
+// estimated.
 func (v *view) rateCards() {
 	r := &v.rate
 	v.estimate(func(d int, c int32) { v.atBest(d, c) })
@@ -226,8 +227,8 @@ func (v *view) estimate(f func(d int, c int32)) {
 	}
 }
 
-// atBest estimates what a card does with its best partners: the upper quartile of the plan's rounds,
-// of which few good partners are part even if many are slow.
+// atBest estimates what a card does with its best partners: the upper quartile of the plan's
+// rounds, of which few good partners are part even if many are slow.
 func (v *view) atBest(d int, c int32) {
 	s, r := v.rate.pairs, &v.rate
 	y := r.buffer[:0]

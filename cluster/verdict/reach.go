@@ -27,7 +27,8 @@ func (v *view) nodes() {
 		case result.NodeLost:
 			x.Cause, x.Confidence, x.Words = CauseLost, 0.97, "it vanished during the run"
 			if n.LostStage >= 0 && n.LostStage < len(v.run.Stages) {
-				x.Words = fmt.Sprintf("it vanished in round %d of the stage %s", n.LostRound, v.run.Stages[n.LostStage].Name)
+				x.Words = fmt.Sprintf("it vanished in round %d of the stage %s", n.LostRound,
+					v.run.Stages[n.LostStage].Name)
 			}
 		default:
 			continue
@@ -93,10 +94,12 @@ func (v *view) deadCards() {
 			v.accuse(int32(i), Verdict{Cause: CauseNoGID, Severity: 1, Confidence: 0.97, Words: "it has no usable GID",
 				Evidence: []Evidence{{Text: c.fail.Text}}})
 		case c.fail != nil:
-			v.accuse(int32(i), Verdict{Cause: CauseDeadCard, Severity: 1, Confidence: 0.97, Words: "it can't be used: " + c.fail.Code,
+			v.accuse(int32(i), Verdict{Cause: CauseDeadCard, Severity: 1, Confidence: 0.97,
+				Words: "it can't be used: " + c.fail.Code,
 				Evidence: []Evidence{{Text: c.fail.Text}}})
 		default:
-			v.accuse(int32(i), Verdict{Cause: CauseDeadCard, Severity: 1, Confidence: 0.97, Words: "its port is " + state,
+			v.accuse(int32(i), Verdict{Cause: CauseDeadCard, Severity: 1, Confidence: 0.97, Words: "its port is " +
+				state,
 				Evidence: []Evidence{{Text: "the state of its port is " + state + " instead of ACTIVE"}}})
 		}
 	}
@@ -153,7 +156,8 @@ func (v *view) deadOf(node int32, list []blame, codes map[int32]map[string]int) 
 		if alone {
 			confidence = 0.5
 		}
-		v.exchanged(list[0].card, list[1].card, confidence, "both ports are up, and nothing reaches the cards of their rails", list[0].refs)
+		v.exchanged(list[0].card, list[1].card, confidence, "both ports are up, and nothing reaches the cards " +
+			"of their rails", list[0].refs)
 		return
 	}
 	if alone && len(list) > 1 && list[0].or < 0 {
@@ -162,7 +166,8 @@ func (v *view) deadOf(node int32, list []blame, codes map[int32]map[string]int) 
 		for _, b := range list {
 			x.Where.Ends = append(x.Where.Ends, v.cards[b.card].end)
 		}
-		x.Evidence = []Evidence{{fmt.Sprintf("all measurements of its %d cards failed: %s", len(list), commonest(codes[list[0].card])), list[0].refs}}
+		x.Evidence = []Evidence{{fmt.Sprintf("all measurements of its %d cards failed: %s", len(list),
+			commonest(codes[list[0].card])), list[0].refs}}
 		v.verdicts = append(v.verdicts, x)
 		v.explain(node)
 		return
@@ -173,7 +178,8 @@ func (v *view) deadOf(node int32, list []blame, codes map[int32]map[string]int) 
 			cause, words = CauseNoGID, "it has no usable GID"
 		}
 		x := v.fromBlame(b, Verdict{Cause: cause, Severity: 1, Words: words, Evidence: []Evidence{{fmt.Sprintf(
-			"%d of %d measurements with %s failed: %s", b.k, b.n, plural(float64(b.partners), "partner"), commonest(codes[b.card])), b.refs}}})
+			"%d of %d measurements with %s failed: %s", b.k, b.n, plural(float64(b.partners), "partner"),
+				commonest(codes[b.card])), b.refs}}})
 		x.Where.Direction = ""
 		v.accuse(b.card, x)
 	}
@@ -197,7 +203,8 @@ func (v *view) exchanged(a, b int32, confidence float64, text string, refs []int
 
 // unsteady finds cards with which measurements fail now and then.
 func (v *view) unsteady(e *events, codes map[int32]map[string]int) {
-	e.list = slices.DeleteFunc(e.list, func(x event) bool { return v.cards[x.from].known[tx] || v.cards[x.to].known[rx] })
+	e.list = slices.DeleteFunc(e.list, func(x event) bool { return v.cards[x.from].known[tx] ||
+		v.cards[x.to].known[rx] })
 	for _, b := range e.blames(0.1) {
 		if b.k < 2 || b.n < 4 {
 			continue
@@ -207,8 +214,10 @@ func (v *view) unsteady(e *events, codes map[int32]map[string]int) {
 				b.k, b.n, commonest(codes[b.card]))
 			continue
 		}
-		x := v.fromBlame(b, Verdict{Cause: CauseFlapping, Severity: float64(b.k) / float64(b.n), Words: "its port is down now and then",
-			Evidence: []Evidence{{fmt.Sprintf("%d of %d measurements failed: %s", b.k, b.n, commonest(codes[b.card])), b.refs}}})
+		x := v.fromBlame(b, Verdict{Cause: CauseFlapping, Severity: float64(b.k) / float64(b.n),
+			Words: "its port is down now and then",
+			Evidence: []Evidence{{fmt.Sprintf("%d of %d measurements failed: %s", b.k, b.n,
+				commonest(codes[b.card])), b.refs}}})
 		x.Confidence, x.Where.Direction = min(x.Confidence, 0.8), ""
 		v.accuse(b.card, x)
 	}

@@ -16,7 +16,8 @@ func (v *view) next(x *Verdict) string {
 	if len(x.Where.Devices) > 0 {
 		device = deviceName(x.Where.Devices[0])
 	}
-	swap := "reseat the cable of " + device + " at both ends and repeat; then swap it with that of a good card of the rail: if the fault moves, replace the cable, else try another port of the leaf"
+	swap := "reseat the cable of " + device + " at both ends and repeat; then swap it with that of a good card " +
+		"of the rail: if the fault moves, replace the cable, else try another port of the leaf"
 	switch x.Cause {
 	case CauseSlow, CauseSlowSend, CauseSlowReceive:
 		if len(x.Where.Or) > 0 {
@@ -24,9 +25,11 @@ func (v *view) next(x *Verdict) string {
 		}
 		return "compare lspci -vv (LnkSta) of " + device + " with that of a good card, then " + swap
 	case CauseSlowNode:
-		return "compare the node with a good one: lspci -vv (LnkSta, MaxReadReq), CPU governor, NUMA and IOMMU settings; then rdmactl doctor on it"
+		return "compare the node with a good one: lspci -vv (LnkSta, MaxReadReq), CPU governor, NUMA and IOMMU " +
+			"settings; then rdmactl doctor on it"
 	case CausePCIe:
-		return "look at LnkSta in lspci -vv of " + device + "; power the node off, reseat card and riser, and look again"
+		return "look at LnkSta in lspci -vv of " + device + "; power the node off, reseat card and riser, and " +
+			"look again"
 	case CauseLoss, CauseLossSend, CauseLossReceive, CauseBitErrors:
 		return "clean and " + swap
 	case CauseFlapping:
@@ -36,11 +39,14 @@ func (v *view) next(x *Verdict) string {
 	case CauseAbsent, CauseLost:
 		return "look at the node's console and management controller (ipmitool sel list); then run rdmactl doctor on it"
 	case CauseJitter:
-		return "look for what else runs on the node: governor, C-states, interrupts on the job's cores (rdmactl doctor, host-jitter)"
+		return "look for what else runs on the node: governor, C-states, interrupts on the job's cores (rdmactl " +
+			"doctor, host-jitter)"
 	case CausePauses:
-		return "look for management interrupts and throttling: dmesg, turbostat (SMI, PkgWatt), ipmitool sel list; then exchange the node's role with a good one and repeat"
+		return "look for management interrupts and throttling: dmesg, turbostat (SMI, PkgWatt), ipmitool sel " +
+			"list; then exchange the node's role with a good one and repeat"
 	case CauseMTU:
-		return "set the MTU of the port and of the leaf's port to that of the peers (ip link set … mtu, or the subnet manager's partition)"
+		return "set the MTU of the port and of the leaf's port to that of the peers (ip link set … mtu, or the " +
+			"subnet manager's partition)"
 	case CauseNoGID:
 		return "give the interface of " + device + " its address (ip addr), then rdmactl gids"
 	case CauseGIDType:
@@ -54,19 +60,24 @@ func (v *view) next(x *Verdict) string {
 func (v *view) nextOfFabric(x *Verdict) string {
 	switch x.Cause {
 	case CauseRails:
-		return "follow both cables from " + strings.Join(x.Where.Devices, " and ") + " to their leaves, exchange them at the node's end, and repeat"
+		return "follow both cables from " + strings.Join(x.Where.Devices, " and ") + " to their leaves, " +
+			"exchange them at the node's end, and repeat"
 	case CauseSubnet:
-		return "compare the card's address with those of its rail; set the right one, or move the cable to the rail of the address"
+		return "compare the card's address with those of its rail; set the right one, or move the cable to the " +
+			"rail of the address"
 	case CauseUplinks:
-		return "count the uplinks that are up at the leaf (show interface status, iblinkinfo), and reseat the transceivers of those that are not"
+		return "count the uplinks that are up at the leaf (show interface status, iblinkinfo), and reseat the " +
+			"transceivers of those that are not"
 	case CauseUplink:
-		return "compare the error and discard counters of the leaf's uplinks; shut down the one that counts, repeat, then replace its cable"
+		return "compare the error and discard counters of the leaf's uplinks; shut down the one that counts, " +
+			"repeat, then replace its cable"
 	case CauseOversubscribed:
 		return "count uplinks and downlinks of the leaves; check that ECMP or adaptive routing uses all of them"
 	case CauseIncast, CausePFC:
 		return "compare PFC and ECN of the leaf's ports with those of a good leaf: priority, trust mode, buffers"
 	case CauseClass:
-		return "set the traffic class as on the other nodes (NCCL_IB_TC, cma_roce_tos), or trust mode and mapping of the port"
+		return "set the traffic class as on the other nodes (NCCL_IB_TC, cma_roce_tos), or trust mode and " +
+			"mapping of the port"
 	case CauseFirmware:
 		return "update the firmware to that of the peers (mstflint -d … query, mlxfwmanager), at the next maintenance"
 	case CauseClock:
@@ -119,7 +130,8 @@ func (v *view) takeOutNodes(names []string, x *Verdict) []string {
 		quoted[i] = doctor.Quote(n)
 	}
 	return []string{
-		fmt.Sprintf("scontrol update NodeName=%s State=DRAIN Reason=%s", doctor.Quote(strings.Join(names, ",")), reason),
+		fmt.Sprintf("scontrol update NodeName=%s State=DRAIN Reason=%s", doctor.Quote(strings.Join(names, ",")),
+			reason),
 		"kubectl cordon " + strings.Join(quoted, " "),
 		"kubectl drain --ignore-daemonsets " + strings.Join(quoted, " "),
 	}

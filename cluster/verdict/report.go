@@ -99,6 +99,7 @@ const (
 	Receives Direction = "receive"
 )
 
+// String returns the place for people.
 func (w Where) String() string { return w.Name }
 
 // Evidence is a reason for a verdict.
@@ -108,10 +109,10 @@ type Evidence struct {
 	Samples []int `json:"samples,omitempty"`
 }
 
-// Impact is what a fault does to a job: the bus bandwidth, in GB/s for each rail, that an all-reduce
-// is expected to reach with it and without it. The model is that of a ring: every link carries the
-// same bytes, so it is as slow as its slowest link (nccl-tests, PERFORMANCE.md). Both are 0 if
-// unknown; With is 0 for what stops a job.
+// Impact is what a fault does to a job: the bus bandwidth, in GB/s for each rail, that an
+// all-reduce is expected to reach with it and without it. The model is that of a ring: every link
+// carries the same bytes, so it is as slow as its slowest link (nccl-tests, PERFORMANCE.md). Both
+// are 0 if unknown; With is 0 for what stops a job.
 type Impact struct {
 	With    float64 `json:"with"`
 	Without float64 `json:"without"`
@@ -177,16 +178,17 @@ func (v *view) placeName(w *Where) string {
 	if w.Direction != "" {
 		name += " (what it " + string(w.Direction) + "s)"
 	}
+	if len(w.Or) == 0 {
+		return name
+	}
+	parts = []string{name}
 	for _, e := range w.Or {
-		name += " or " + v.run.Name(e)
+		parts = append(parts, v.run.Name(e))
 	}
-	if len(w.Or) > 0 {
-		name += " or the cable between"
-	}
-	return name
+	return strings.Join(append(parts, "the cable between"), " or ")
 }
 
-// gapNode is a gap about a node.
+// gap notes what could not be judged, once.
 func (v *view) gap(what, format string, args ...any) {
 	g := Gap{What: what, Why: fmt.Sprintf(format, args...)}
 	if !v.gapSeen[g] {

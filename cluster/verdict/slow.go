@@ -28,7 +28,8 @@ func (v *view) slowCards() {
 				continue
 			}
 			if math.IsNaN(r.est[tx][c]) && math.IsNaN(r.est[rx][c]) {
-				v.gap(v.run.Name(v.cards[c].end), "its rate is unknown: all of its partners are slow themselves, or it was not measured")
+				v.gap(v.run.Name(v.cards[c].end), "its rate is unknown: all of its partners are slow " +
+					"themselves, or it was not measured")
 				continue
 			}
 			judged++
@@ -68,7 +69,8 @@ func (v *view) confirmSlow(c int32) bool {
 		}
 		n, y := v.repeats(c, d)
 		if n > 0 && r.ref[v.cards[c].class].middle-y < -math.Log1p(-r.deficit[d][c])/2 {
-			v.gap(v.run.Name(v.cards[c].end), "slow in the rounds of the plan, not when it was repeated with other partners")
+			v.gap(v.run.Name(v.cards[c].end), "slow in the rounds of the plan, not when it was repeated with " +
+				"other partners")
 			r.slow[d][c] = false
 		}
 	}
@@ -118,7 +120,8 @@ func (v *view) rateEvidence(c int32, d int) Evidence {
 		peers = "line rate without headers; there are too few peers"
 	}
 	e := Evidence{Text: fmt.Sprintf("it %ss %.0f %% less than %s: %s instead of %s, over %s, z = %.0f",
-		directions()[d], 100*r.deficit[d][c], peers, gbpsText(line*math.Exp(base+r.est[d][c])), gbpsText(line*math.Exp(base+ref.middle)),
+		directions()[d], 100*r.deficit[d][c], peers, gbpsText(line*math.Exp(base+r.est[d][c])),
+			gbpsText(line*math.Exp(base+ref.middle)),
 		plural(float64(r.count[d][c]), "pair"), min(r.z[d][c], 999))}
 	for _, i := range r.pairs.by[d].of(c) {
 		if !r.pairs.skip[i] {
@@ -126,7 +129,8 @@ func (v *view) rateEvidence(c int32, d int) Evidence {
 		}
 	}
 	if n, y := v.repeats(c, d); n > 0 {
-		e.Text += fmt.Sprintf("; %.0f %% less in %s with other partners", 100*(1-math.Exp(y-ref.middle)), plural(float64(n), "repeat"))
+		e.Text += fmt.Sprintf("; %.0f %% less in %s with other partners", 100*(1-math.Exp(y-ref.middle)),
+			plural(float64(n), "repeat"))
 	} else {
 		e.Text += "; not repeated"
 	}
@@ -163,7 +167,7 @@ func (v *view) slowCard(c int32, loops loopbacks) {
 			x.Evidence = append(x.Evidence, v.rateEvidence(c, d))
 		}
 	}
-	if text, refs := loops.evidence(v, c); text != "" {
+	if text, refs := loops.evidence(c); text != "" {
 		x.Evidence = append(x.Evidence, Evidence{text, refs})
 	}
 	x = v.tellApart(c, x, loops)
@@ -207,7 +211,8 @@ func (v *view) tellApart(c int32, x Verdict, loops loopbacks) Verdict {
 	default:
 		x.Confidence, x.p = 0.45, 0
 		x.Where.Or, x.Where.Direction = ends(v, p), ""
-		x.Evidence = append(x.Evidence, Evidence{Text: "neither has met another partner: the measurements don't tell them apart"})
+		x.Evidence = append(x.Evidence, Evidence{Text: "neither has met another partner: the measurements don't " +
+			"tell them apart"})
 	}
 	// What the other end shows is the same fact.
 	v.cards[c].known, v.cards[p].known = [2]bool{}, [2]bool{}
@@ -240,7 +245,7 @@ func (v *view) slowNode(node int32, slow []int32, loops loopbacks) {
 			}
 		}
 	}
-	if text, refs := loops.evidence(v, slow[0]); text != "" {
+	if text, refs := loops.evidence(slow[0]); text != "" {
 		x.Evidence = append(x.Evidence, Evidence{text, refs})
 	}
 	if v.ambiguous(slow[0]) {
@@ -264,7 +269,8 @@ func (v *view) tellNodes(node, c int32, x *Verdict, loops loopbacks) int32 {
 	default:
 		x.Confidence, x.p = 0.45, 0
 		x.Where = Where{Scope: ScopeNode, Nodes: []string{v.nodeName(node), v.nodeName(other)}}
-		x.Evidence = append(x.Evidence, Evidence{Text: "one of the two, or what is between them: neither has met another node"})
+		x.Evidence = append(x.Evidence, Evidence{Text: "one of the two, or what is between them: neither has " +
+			"met another node"})
 	}
 	return node
 }
@@ -341,12 +347,14 @@ const slowLoop = 0.12
 
 func (l *loopbacks) slow(c int32) bool { return l.deficit[c] > slowLoop }
 
-func (l *loopbacks) evidence(v *view, c int32) (string, []int) {
+func (l *loopbacks) evidence(c int32) (string, []int) {
 	switch {
 	case math.IsNaN(l.y[c]):
 		return "", nil
 	case l.slow(c):
-		return fmt.Sprintf("its loopback is %.0f %% slower than those of its peers: the fault is in the host, not in the cable", 100*l.deficit[c]), l.refs[c]
+		return fmt.Sprintf("its loopback is %.0f %% slower than those of its peers: the fault is in the host, " +
+			"not in the cable", 100*l.deficit[c]), l.refs[c]
 	}
-	return "its loopback is as fast as those of its peers: cable, port of the leaf, or the card's port", slices.Clone(l.refs[c])
+	return "its loopback is as fast as those of its peers: cable, port of the leaf, or the card's port",
+		slices.Clone(l.refs[c])
 }

@@ -101,7 +101,8 @@ func Good(run *result.Run) []int32 {
 	measured := make([]bool, len(bad))
 	for i := range run.Samples {
 		s := &run.Samples[i]
-		if s.From.Node != s.To.Node && v.find(s.From) >= 0 && v.find(s.To) >= 0 && (s.Detail == nil || s.Detail.Failure == nil) {
+		if s.From.Node != s.To.Node && v.find(s.From) >= 0 && v.find(s.To) >= 0 && (s.Detail == nil ||
+			s.Detail.Failure == nil) {
 			measured[s.From.Node], measured[s.To.Node] = true, true
 		}
 	}

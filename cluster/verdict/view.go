@@ -23,7 +23,8 @@ type card struct {
 	class  int32   // of cards that are compared with each other
 	facts  map[string]string
 	fail   *result.Failure
-	// known is set once a verdict explains whatever its samples show, by direction: sends, receives.
+	// known is set once a verdict explains whatever its samples show, by direction: sends,
+	// receives.
 	known [2]bool
 }
 
@@ -158,7 +159,8 @@ func (v *view) classify() {
 		if !ok {
 			id = int32(len(v.classes))
 			number[k] = id
-			v.classes = append(v.classes, strings.TrimSpace(k.board+" "+strconv.FormatFloat(k.line, 'g', 6, 64)+" Gb/s"))
+			v.classes = append(v.classes, strings.TrimSpace(k.board+" "+strconv.FormatFloat(k.line, 'g', 6,
+				64)+" Gb/s"))
 		}
 		c.class = id
 	}

@@ -35,14 +35,13 @@ type world struct {
 	noise       float64              // of a sample
 	cardNoise   float64              // of a card
 	cardFactor  map[plan.End]float64
-	leavesKnown bool
 	stages      []plan.Name
 	allPairs    int
 	retest      [][]plan.Pair
 }
 
-// newWorld returns a healthy cluster of nodes with rails of 400 Gb/s, perLeaf nodes to a leaf, 0 for
-// unknown leaves.
+// newWorld returns a healthy cluster of nodes with rails of 400 Gb/s, perLeaf nodes to a leaf, 0
+// for unknown leaves.
 func newWorld(seed uint64, nodes, rails, perLeaf int) *world {
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, 1)), noise: 0.02, cardNoise: 0.005,
@@ -64,7 +63,8 @@ func newWorld(seed uint64, nodes, rails, perLeaf int) *world {
 			n.Rails = append(n.Rails, plan.Card{Rail: rail, Device: fmt.Sprintf("mlx5_%d:1", rail), Gbps: 400})
 			r.Cards = append(r.Cards, result.Card{Facts: map[string]string{
 				result.FactBoard: "MT_0838", result.FactState: "ACTIVE", result.FactRate: "400", result.FactMTU: "4096",
-				result.FactGIDType: "RoCE v2", result.FactGID: "::ffff:10.0.0.1", result.FactSubnet: fmt.Sprintf("10.%d.0.0/16", rail),
+				result.FactGIDType: "RoCE v2", result.FactGID: "::ffff:10.0.0.1",
+					result.FactSubnet: fmt.Sprintf("10.%d.0.0/16", rail),
 				result.FactPKey: "0xffff", result.FactPCIe: "32.0 GT/s x16", result.FactFirmware: "28.41.1000",
 				result.FactClass: "106", result.FactPFC: "3",
 			}})
@@ -114,7 +114,8 @@ func (w *world) run(t testing.TB) *result.Run {
 	r := &result.Run{Schema: result.Schema, Cluster: w.cluster, Options: p.Options, Nodes: w.nodes, LeavesFrom: "lldp"}
 	for s := range p.Stages {
 		stage := len(r.Stages)
-		r.Stages = append(r.Stages, result.Stage{Name: s.Name, Kind: s.Kind, Planned: s.Count, Done: s.Count, Length: s.Length})
+		r.Stages = append(r.Stages, result.Stage{Name: s.Name, Kind: s.Kind, Planned: s.Count, Done: s.Count,
+			Length: s.Length})
 		if s.Kind == plan.KindCollective {
 			continue
 		}
@@ -152,9 +153,11 @@ func (w *world) measure(r *result.Run, p *plan.Plan, s *plan.Stage, stage, round
 		}
 		pausedA, pausedB := w.rng.Float64() < w.pauses[f.From], w.rng.Float64() < w.pauses[f.To]
 		for from, to := range p.Ends(f) {
-			smp := result.Sample{Stage: uint8(stage), Attempt: uint8(attempt), Round: uint16(round), From: from, To: to, Load: x.Load}
+			smp := result.Sample{Stage: uint8(stage), Attempt: uint8(attempt), Round: uint16(round), From: from,
+				To: to, Load: x.Load}
 			if (w.dead[from] || w.dead[to]) && from.Node != to.Node {
-				smp.Detail = &result.Detail{Failure: &result.Failure{Step: result.StepConnect, Code: "retry-exceeded", Text: "transport retry counter exceeded"}}
+				smp.Detail = &result.Detail{Failure: &result.Failure{Step: result.StepConnect,
+					Code: "retry-exceeded", Text: "transport retry counter exceeded"}}
 				r.Samples = append(r.Samples, smp)
 				continue
 			}
@@ -180,7 +183,8 @@ func (w *world) measure(r *result.Run, p *plan.Plan, s *plan.Stage, stage, round
 
 func (w *world) away(stage plan.Name, round int, node int32) bool {
 	at, ok := w.lostAt[node]
-	return ok && (stage == plan.StagePairs && round >= at || stage != plan.StagePairs && stage != plan.StageReach && stage != plan.StageLoopback)
+	return ok && (stage == plan.StagePairs && round >= at || stage != plan.StagePairs && stage != plan.StageReach &&
+		stage != plan.StageLoopback)
 }
 
 func (w *world) rate(smp result.Sample, stage plan.Name, senders int) result.Sample {
