@@ -20,9 +20,12 @@ func (r *Run) Check() error {
 	if len(r.Nodes) != len(r.Cluster.Nodes) {
 		return fmt.Errorf("%d nodes reported of %d", len(r.Nodes), len(r.Cluster.Nodes))
 	}
+	if s := r.Scale; s != nil && (!finite(s.Rate) || !finite(s.Time) || s.Rate == 0 || s.Time == 0) {
+		return fmt.Errorf("a scale of %g for rates and %g for times", s.Rate, s.Time)
+	}
 	for i, n := range r.Nodes {
-		if want := len(r.Cluster.Nodes[i].Rails); len(n.Cards) != want {
-			return fmt.Errorf("node %s: %d cards reported of %d", r.Cluster.Nodes[i].Name, len(n.Cards), want)
+		if err := r.checkNode(n, len(r.Cluster.Nodes[i].Rails)); err != nil {
+			return fmt.Errorf("node %s: %w", r.Cluster.Nodes[i].Name, err)
 		}
 	}
 	for i, s := range r.Stages {
@@ -36,6 +39,22 @@ func (r *Run) Check() error {
 		}
 	}
 	return r.checkGroups()
+}
+
+func (r *Run) checkNode(n Node, cards int) error {
+	switch n.State {
+	case NodeReady, NodeAbsent:
+	case NodeLost:
+		if n.LostRound < 0 || n.LostStage < 0 || n.LostStage >= len(r.Stages) {
+			return fmt.Errorf("lost in round %d of stage %d of %d", n.LostRound, n.LostStage, len(r.Stages))
+		}
+	default:
+		return fmt.Errorf("no state %q", n.State)
+	}
+	if len(n.Cards) != cards {
+		return fmt.Errorf("%d cards reported of %d", len(n.Cards), cards)
+	}
+	return nil
 }
 
 func (r *Run) checkSample(s *Sample) error {

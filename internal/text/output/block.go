@@ -6,8 +6,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Block is a part of the text output: a [Table], a [List] or a [Text]. Blocks are separated by an
-// empty line.
+// Block is a part of the text output: a [Table], a [List], a [Text] or a [Heat]. Blocks are
+// separated by an empty line.
 type Block interface {
 	// lines renders the block for a page, without line breaks; the lines may hold escape sequences
 	// of its palette.

@@ -20,7 +20,7 @@ type Options struct {
 	Quiet bool
 	// OutTerminal and ErrTerminal report whether the streams are terminals.
 	OutTerminal, ErrTerminal bool
-	// LookupEnv reads NO_COLOR, TERM and WT_SESSION.
+	// LookupEnv reads NO_COLOR, TERM, COLORTERM and WT_SESSION.
 	LookupEnv func(name string) (string, bool)
 	// Size returns the columns and rows of the terminal of Out or Err, 0 if unknown.
 	Size func() (columns, rows int)
@@ -80,7 +80,7 @@ func New(o Options) *Printer {
 	escapes := understandsEscapes(o.LookupEnv)
 	return &Printer{
 		format:   o.Format,
-		pal:      palette{color: wantsColor(o, escapes)},
+		pal:      palette{color: wantsColor(o, escapes), depth: depthOf(o.LookupEnv)},
 		terminal: o.OutTerminal,
 		screen:   o.OutTerminal && escapes,
 		notes:    o.ErrTerminal,

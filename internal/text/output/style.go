@@ -73,6 +73,29 @@ func (c Cell) partsOrText() []string {
 // backgrounds.
 type palette struct {
 	color bool
+	depth depth
+}
+
+// depth is how many colours a terminal has.
+type depth uint8
+
+const (
+	depth256  depth = iota // as nearly all terminals
+	depth16                // the console of Linux, and terminals of the last century
+	depthTrue              // 24 bits
+)
+
+// depthOf returns the depth that the environment announces: COLORTERM has no standard, but only
+// terminals with 24 bits set it to these values.
+func depthOf(lookup func(string) (string, bool)) depth {
+	if c, _ := lookup("COLORTERM"); c == "truecolor" || c == "24bit" {
+		return depthTrue
+	}
+	switch term, _ := lookup("TERM"); term {
+	case "linux", "ansi", "vt100", "vt102", "vt220":
+		return depth16
+	}
+	return depth256
 }
 
 func (p palette) paint(style Style, text string) string {
