@@ -20,30 +20,30 @@ func TestParse(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "rate: NaN") {
 		t.Errorf("a rate of NaN: %v", err)
 	}
-	for text, want := range map[string]string{
-		"nodes: 1":                  "nodes: 1 is not in 2 to",
-		"nodes: 4\nrail: 2":         `unknown field "rail"`,
-		"nodes: 4\nrate: 1e9":       "rate: 1e+09 is not in 0 to 100000",
-		"nodes: 4\nnodesPerLeaf: 5": "nodesPerLeaf: 5 of 4 nodes",
-		"nodes: 4\nnodesPerLeaf: 2\nuplinks: 2\nspines: 4":                    "spines: 4",
-		"nodes: 4\nfaults: [{kind: broken}]":                                  `faults[0].kind: unknown kind "broken"`,
-		"nodes: 4\nfaults: [{kind: slow-card, node: 4}]":                      "faults[0].node: 4 is not in 0 to 3",
-		"nodes: 4\nfaults: [{kind: slow-card, rail: 8}]":                      "faults[0].rail: 8",
-		"nodes: 4\nfaults: [{kind: slow-card, severity: 1.5}]":                "faults[0].severity: 1.5",
-		"nodes: 4\nfaults: [{kind: slow-one-way}]":                            "faults[0].direction: slow-one-way needs",
-		"nodes: 4\nfaults: [{kind: dead-node, direction: send}]":              "faults[0].direction",
-		"nodes: 4\nfaults: [{kind: half-uplinks}]":                            "faults[0].kind: half-uplinks needs two leaves",
-		"nodes: 4\nfaults: [{kind: slow-card, loss: 0.1}]":                    "faults[0].loss",
-		"nodes: 4\nfaults: [{kind: no-gid-at-all}]":                           "faults[0].kind",
-		"nodes: 4\nfaults: [{kind: clock, hidden: true}]":                     "faults[0].kind",
-		"nodes: 4\nfaults: [{kind: wrong-clock, hidden: true}]":               "faults[0].hidden",
-		"nodes: 4\nfaults: [{kind: exchanged-rails, other: 0}]":               "faults[0].other",
-		"nodes: 4\nnodesPerLeaf: 2\nfaults: [{kind: bad-uplink, leaf: 2}]":    "faults[0].leaf: 2",
-		"nodes: 4\nnodesPerLeaf: 2\nfaults: [{kind: bad-uplink, uplink: 16}]": "faults[0].uplink: 16",
+	for _, tt := range []struct{ text, want string }{
+		{"nodes: 1", "nodes: 1 is not in 2 to"},
+		{"nodes: 4\nrail: 2", `unknown field "rail"`},
+		{"nodes: 4\nrate: 1e9", "rate: 1e+09 is not in 0 to 100000"},
+		{"nodes: 4\nnodesPerLeaf: 5", "nodesPerLeaf: 5 of 4 nodes"},
+		{"nodes: 4\nnodesPerLeaf: 2\nuplinks: 2\nspines: 4", "spines: 4"},
+		{"nodes: 4\nfaults: [{kind: broken}]", `faults[0].kind: unknown kind "broken"`},
+		{"nodes: 4\nfaults: [{kind: slow-card, node: 4}]", "faults[0].node: 4 is not in 0 to 3"},
+		{"nodes: 4\nfaults: [{kind: slow-card, rail: 8}]", "faults[0].rail: 8"},
+		{"nodes: 4\nfaults: [{kind: slow-card, severity: 1.5}]", "faults[0].severity: 1.5"},
+		{"nodes: 4\nfaults: [{kind: slow-one-way}]", "faults[0].direction: slow-one-way needs"},
+		{"nodes: 4\nfaults: [{kind: dead-node, direction: send}]", "faults[0].direction"},
+		{"nodes: 4\nfaults: [{kind: half-uplinks}]", "faults[0].kind: half-uplinks needs two leaves"},
+		{"nodes: 4\nfaults: [{kind: slow-card, loss: 0.1}]", "faults[0].loss"},
+		{"nodes: 4\nfaults: [{kind: no-gid-at-all}]", "faults[0].kind"},
+		{"nodes: 4\nfaults: [{kind: clock, hidden: true}]", "faults[0].kind"},
+		{"nodes: 4\nfaults: [{kind: wrong-clock, hidden: true}]", "faults[0].hidden"},
+		{"nodes: 4\nfaults: [{kind: exchanged-rails, other: 0}]", "faults[0].other"},
+		{"nodes: 4\nnodesPerLeaf: 2\nfaults: [{kind: bad-uplink, leaf: 2}]", "faults[0].leaf: 2"},
+		{"nodes: 4\nnodesPerLeaf: 2\nfaults: [{kind: bad-uplink, uplink: 16}]", "faults[0].uplink: 16"},
 	} {
-		_, err := Parse([]byte(text))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Parse(%q) = %v, want an error with %q", text, err, want)
+		_, err := Parse([]byte(tt.text))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Parse(%q) = %v, want an error with %q", tt.text, err, tt.want)
 		}
 	}
 }
