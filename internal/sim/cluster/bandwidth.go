@@ -219,10 +219,13 @@ func (r *round) isEgress(hop int32) bool {
 	return hop >= cards+int32(2*r.m.s.Nodes)
 }
 
+// countLoss counts as mlx5 does: gaps that the responder reported and expired timers at the
+// requester (packet_seq_err, local_ack_timeout_err), and at the responder all packets behind a gap
+// (out_of_sequence).
 func (r *round) countLoss(w *way, flow lossy, seconds float64) {
-	r.add(w.from, retransmits, poisson(r.rng, flow.retransmitted*seconds))
+	r.add(w.from, retransmits, poisson(r.rng, flow.lost*seconds))
 	r.add(w.from, timeouts, poisson(r.rng, flow.timeouts*seconds))
-	r.add(w.to, outOfSequence, poisson(r.rng, flow.lost*seconds))
+	r.add(w.to, outOfSequence, poisson(r.rng, flow.retransmitted*seconds))
 }
 
 // countDamage counts damaged packets where they are noticed: a card drops those that its own cable

@@ -12,6 +12,10 @@
 // takes milliseconds. What it doesn't have is time: congestion control, bursts and the order of
 // packets are formulas, whose sources stand where they are used.
 //
-// All values depend on the seed of the scenario only. The methods of a Model are called one after
+// A [Network] is the same scenario as packets: an engine of verbs/provider/roce for each card, on a
+// simulated network with the hops of the topology, and a worker for each node. Its rates are
+// smaller by [result.Scale], so that one process can carry it.
+//
+// All values of a Model depend on the seed of the scenario only. The methods of a Model are called one after
 // another, those of different models may run at once.
 package cluster

@@ -156,7 +156,7 @@ const (
 	dipShare   = 0.003 // of nodes and rounds
 	dipSample  = 0.01  // of samples
 	dipMost    = 0.05
-	pauseTime  = 0.05 // seconds
+	pauseTime  = 0.05 // seconds: pauseLength
 	roundSlack = 0.25 // seconds that a round takes beside its measurement
 )
 

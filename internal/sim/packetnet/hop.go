@@ -10,6 +10,9 @@ import (
 // exported fields must not change once the network has the hop.
 type Hop struct {
 	Bandwidth int64 // bits per second; 0 is no limit, and no queue
+	// CutThrough passes a datagram on when its transmission begins, so that it is only waited for
+	// where another one follows.
+	CutThrough bool
 	// Queue is how many bytes wait for the link; further datagrams are dropped. 0 is no limit.
 	Queue int
 	// Lossless reports whether a datagram is not dropped by a full queue, or while the hop is down,
@@ -28,7 +31,7 @@ type Hop struct {
 	MTU           int // largest IPv4 packet, in bytes; larger ones are dropped. 0 is no limit.
 	Outages       Outages
 
-	free, last time.Time // when the last datagram was sent, and when it landed
+	free, last time.Time // when the last datagram has been sent, and when it landed
 	counts     HopCounts
 }
 
@@ -165,16 +168,20 @@ func (n *Network) pass(f flight) {
 	}
 	h.counts.Passed++
 	f.hops = f.hops[1:]
-	f.at = n.landAt(h)
+	sent := h.free
+	if h.CutThrough {
+		sent = begin
+	}
+	f.at = n.landAt(h, sent)
 	if len(f.hops) == 0 {
 		f.at = f.at.Add(n.delay())
 	}
 	n.fly(f)
 }
 
-// landAt returns when a datagram that a hop has sent arrives behind it.
-func (n *Network) landAt(h *Hop) time.Time {
-	at := h.free.Add(h.Delay)
+// landAt returns when a datagram that a hop has sent at a time arrives behind it.
+func (n *Network) landAt(h *Hop, sent time.Time) time.Time {
+	at := sent.Add(h.Delay)
 	if h.JitterShare > 0 && n.rand.Float64() < h.JitterShare {
 		at = at.Add(time.Duration(n.rand.ExpFloat64() * float64(h.Jitter)))
 	}

@@ -47,6 +47,9 @@ func TestRoute(t *testing.T) {
 	if s := n.Stats(); s.Lost != 0 || s.Dropped != 0 {
 		t.Errorf("%+v", s)
 	}
+	through := func(bandwidth int64) *Hop { return &Hop{Bandwidth: bandwidth, CutThrough: true} }
+	got, _ = routed(t, 2, &Hop{Bandwidth: 8e9}, through(4e9), through(8e9))
+	equal(t, "cut-through", got, micro, 3*micro)
 	all := func(Datagram) bool { return true }
 	got, n = routed(t, 5, &Hop{Bandwidth: 8e9}, &Hop{Bandwidth: 2e9, Queue: 1500})
 	// The second waits 3 µs with 750 bytes before it, which with its own exceed the queue.
