@@ -16,6 +16,6 @@
 // simulated network with the hops of the topology, and a worker for each node. Its rates are
 // smaller by [result.Scale], so that one process can carry it.
 //
-// All values of a Model depend on the seed of the scenario only. The methods of a Model are called one after
-// another, those of different models may run at once.
+// All values of a Model depend on the seed of the scenario only. The methods of a Model are called
+// one after another, those of different models may run at once.
 package cluster
