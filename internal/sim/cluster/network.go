@@ -21,16 +21,18 @@ import (
 // value has the scale that docs/verification.md derives.
 type NetworkOptions struct {
 	Rate float64 // of a card in bits per second; 0: 8 Mb/s
-	// Time is by how much latencies and their jitter are longer; 0: 200. Pauses and outages, which
-	// a measurement has to outlast, are as long as they are.
-	Time  float64
-	Clock clock.Clock // nil: the system's
+	// Time is by how much latencies and their jitter are longer; 0: 20. Pauses and outages are as
+	// long as they are.
+	Time float64
+	// Clock is the time of the network, its engines and its workers, which package virtualtime can
+	// drive; nil: the system's.
+	Clock clock.Clock
 }
 
 const (
 	pauseLength     = 50 * time.Millisecond
 	defaultCardRate = 8e6
-	defaultTime     = 200
+	defaultTime     = 20
 )
 
 // Network is a scenario as a network of packets, with an engine of RDMA in software for each card:
@@ -96,6 +98,9 @@ func NewNetwork(s Scenario, o NetworkOptions) (*Network, error) {
 	}
 	if o.Time == 0 {
 		o.Time = defaultTime
+	}
+	if o.Clock == nil {
+		o.Clock = clock.System
 	}
 	n := &Network{
 		s: m.s, o: o, t: m.t, m: m, cards: map[netip.Addr][2]int{}, ways: map[wayKey][]*packetnet.Hop{},

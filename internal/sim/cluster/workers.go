@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/rdmakit/rdmakit/cluster/leader"
 	"github.com/rdmakit/rdmakit/cluster/plan"
@@ -60,6 +61,7 @@ func (n *Network) Worker(node int) worker.Config {
 	}
 	return worker.Config{
 		Node: w, Message: workerMessage, Depth: workerDepth, Timeout: workerTimeout, Wait: verbs.WaitEvent,
+		Clock: n.o.Clock, Time: func() time.Time { return n.o.Clock.Now().Add(facts.Clock) },
 	}
 }
 
@@ -115,8 +117,7 @@ func (l *link) Do(ctx context.Context, c protocol.Command) (protocol.Reply, erro
 	return l.w.Do(ctx, c), nil
 }
 
-// Verify runs a verification over the workers of the network. Nodes that never answer are in the
-// record as absent.
+// Verify runs a verification over the workers of the network.
 func (n *Network) Verify(
 	ctx context.Context, o plan.Options, suspects func(*result.Run) ([]int32, []int32),
 ) (run *result.Run, err error) {
@@ -126,11 +127,12 @@ func (n *Network) Verify(
 	}
 	links, end := n.Links(all)
 	defer func() { err = errors.Join(err, end()) }()
-	leaves := map[string]string{}
+	c := leader.FleetConfig{Links: links, Leaves: map[string]string{}, Clock: n.o.Clock}
 	for _, node := range all.Cluster.Nodes {
-		leaves[node.Name] = node.Leaf
+		c.Names = append(c.Names, node.Name)
+		c.Leaves[node.Name] = node.Leaf
 	}
-	f, missing, err := leader.NewFleet(ctx, leader.FleetConfig{Links: links, Leaves: leaves})
+	f, _, err := leader.NewFleet(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -138,18 +140,7 @@ func (n *Network) Verify(
 	if err != nil {
 		return nil, err
 	}
-	run, err = leader.Verify(ctx, f, leader.Config{
-		Plan: p, Scale: f.Scale(), LeavesFrom: "scenario", Suspects: suspects,
+	return leader.Verify(ctx, f, leader.Config{
+		Plan: p, Scale: f.Scale(), LeavesFrom: "scenario", Suspects: suspects, Now: n.o.Clock.Now,
 	})
-	if run == nil {
-		return nil, err
-	}
-	for i, why := range missing {
-		node := all.Cluster.Nodes[i]
-		run.Cluster.Nodes = append(run.Cluster.Nodes, node)
-		run.Nodes = append(run.Nodes, result.Node{
-			State: result.NodeAbsent, Cause: why.Error(), Cards: make([]result.Card, len(node.Rails)),
-		})
-	}
-	return run, err
 }
