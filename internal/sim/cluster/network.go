@@ -339,3 +339,6 @@ func (n *Network) Counters(node, rail int) map[string]uint64 {
 
 // Facts returns what a node reports.
 func (n *Network) Facts(node int) result.Node { return n.m.nodes[node] }
+
+// Stats returns the counts of all datagrams.
+func (n *Network) Stats() packetnet.Stats { return n.net.Stats() }

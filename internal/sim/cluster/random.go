@@ -32,17 +32,76 @@ const (
 func Random(seed uint64) Scenario {
 	rng := rand.New(rand.NewPCG(seed, 0x5ce9a210))
 	s := healthy(seed, rng)
-	for range rng.IntN(mostFaults + 1) {
+	s.plantRandom(rng, rng.IntN(mostFaults+1), func(*Fault) {})
+	return s
+}
+
+// plantRandom plants a number of faults, each changed by a function.
+func (s *Scenario) plantRandom(rng *rand.Rand, faults int, change func(*Fault)) {
+	for range faults {
 		const tries = 200
 		for range tries {
 			f := s.randomFault(rng)
+			change(&f)
 			if !s.hides(f) {
 				s.Faults = append(s.Faults, f)
 				break
 			}
 		}
 	}
+}
+
+// RandomPackets returns the scenario of a seed for a [Network]: two rails, 9 to 16 nodes in groups
+// of four, and 1 to 4 faults by the rules of [Random]. A round has some hundred packets of a card
+// there and not millions, so packets are lost and damaged more often (1 to 5 %), links flap in a
+// tenth of the time or more, and hosts pause at least every half second.
+func RandomPackets(seed uint64) Scenario {
+	rng := rand.New(rand.NewPCG(seed, 0x9ac4e75))
+	const least, most, faults, rate = 9, 16, 4, 400
+	s, err := Scenario{
+		Seed: seed, Nodes: least + rng.IntN(most-least+1), Rails: 2, NodesPerLeaf: 4, LeafPerRail: rng.IntN(2) == 0,
+		Rate: rate, UplinkRate: 2 * rate,
+	}.Complete()
+	if err != nil {
+		panic("random scenario: " + err.Error()) // all within the limits
+	}
+	s.plantRandom(rng, 1+rng.IntN(faults), func(f *Fault) {
+		switch f.Kind {
+		case LossyCable, LossyOneWay, BitErrors:
+			f.Severity = logUniform(rng, 0.01, 0.05)
+		case BadUplink:
+			if f.Loss > 0 {
+				f.Loss = logUniform(rng, 0.02, 0.1)
+			}
+		case FlappingLink:
+			f.Severity = 0.1 + 0.2*rng.Float64()
+		case PausingHost:
+			f.Severity = logUniform(rng, 0.1, 0.5)
+		}
+	})
 	return s
+}
+
+// RandomBad returns a cluster of the given size, rail-optimised with 32 nodes to a leaf, of which a
+// share of the nodes has a fault of a card or node, by the rules of [Random].
+func RandomBad(seed uint64, nodes, rails int, share float64) (Scenario, error) {
+	rng := rand.New(rand.NewPCG(seed, 0xbad))
+	const perLeaf = 32
+	s, err := Scenario{
+		Seed: seed, Nodes: nodes, Rails: rails, NodesPerLeaf: min(nodes, perLeaf), LeafPerRail: true,
+	}.Complete()
+	if err != nil {
+		return s, err
+	}
+	bad := rng.Perm(nodes)[:int(float64(nodes)*share)]
+	for len(bad) > 0 {
+		f := s.randomFault(rng)
+		if f.Node = bad[0]; inNode(PlaceOf(f.Kind)) && !s.hides(f) {
+			s.Faults = append(s.Faults, f)
+			bad = bad[1:]
+		}
+	}
+	return s, nil
 }
 
 // Healthy returns the scenario of a seed without faults.
