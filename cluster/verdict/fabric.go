@@ -62,9 +62,6 @@ func (v *view) oversubscribed() {
 		Confidence: oversubscribedConfidence(len(v.leaves), lost),
 		Words:      fmt.Sprintf("traffic between leaves is %.0f %% slower than within", 100*lost),
 		Evidence: []Evidence{{fmt.Sprintf("pairs between leaves lose %.0f %% against pairs within a leaf, and "+
-			Confidence: oversubscribedConfidence(len(v.leaves), lost),
-		Words: fmt.Sprintf("traffic between leaves is %.0f %% slower than within", 100*lost),
-		Evidence: []Evidence{{fmt.Sprintf("pairs between leaves lose %.0f %% against pairs within a leaf, and " +
 			"%.0f %% if all cards send to other leaves at once",
 			100*(1-math.Exp(-max(crossDrop, 0))), 100*(1-math.Exp(-max(permDrop, 0)))), refs}},
 	})
@@ -119,7 +116,6 @@ func (v *view) incast() {
 		}
 		f, t := v.find(s.From), v.find(s.To)
 		if f < 0 || t < 0 || v.cards[t].known[rx] || v.out[s.To.Node] {
-		if f < 0 || t < 0 || v.cards[t].known[rx] || v.cards[f].known[tx] || v.out[s.From.Node] || v.out[s.To.Node] {
 			continue
 		}
 		k := key{s.Stage, s.Attempt, s.Round, t}
@@ -132,7 +128,6 @@ func (v *view) incast() {
 			continue // it sends nothing, whoever receives
 		}
 		sums[k].gbps += g
-		sums[k].gbps += v.gbps(s)
 		sums[k].n++
 		sums[k].refs = cite(sums[k].refs, i)
 	}
@@ -247,7 +242,6 @@ func (v *view) incastVerdict(w Where, list []incastSample) {
 		x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf(
 			"meanwhile %.0f packets were discarded or sent again, and %.0f pause frames were counted", discards,
 			pause)})
-				pause)})
 	}
 	v.verdicts = append(v.verdicts, x)
 }

@@ -33,8 +33,6 @@ func comparisons() []comparison {
 			return cmp.Compare(pcieGbps(a),
 				pcieGbps(b))
 		}, "PCI Express link"},
-		{result.FactPCIe, CausePCIe, true, func(a, b string) int { return cmp.Compare(pcieGbps(a),
-			pcieGbps(b)) }, "PCI Express link"},
 		{result.FactClass, CauseClass, false, number, "traffic class"},
 		{result.FactFirmware, CauseFirmware, true, strings.Compare, "firmware"},
 	}
@@ -223,8 +221,6 @@ func (v *view) missingGIDs() {
 			Cause: CauseNoGID, Severity: 1, Confidence: 0.96, Words: "it has no usable GID",
 			Evidence: []Evidence{{Text: "the port has no usable GID"}},
 		})
-		v.accuse(c, Verdict{Cause: CauseNoGID, Severity: 1, Confidence: 0.96, Words: "it has no usable GID",
-			Evidence: []Evidence{{Text: "the port has no usable GID"}}})
 	}
 }
 
@@ -261,9 +257,6 @@ func (v *view) subnets() {
 			Words:    fmt.Sprintf("its subnet is %s instead of %s", subnet, want),
 			Evidence: []Evidence{{Text: "its subnet is " + subnet + ", that of its rail is " + want}},
 		})
-		v.accuse(int32(i), Verdict{Cause: CauseSubnet, Severity: v.lostShare(int32(i)), Confidence: 0.9,
-			Words: fmt.Sprintf("its subnet is %s instead of %s", subnet, want),
-				Evidence: []Evidence{{Text: "its subnet is " + subnet + ", that of its rail is " + want}}})
 	}
 }
 

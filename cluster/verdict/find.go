@@ -221,8 +221,6 @@ func (v *view) baseline() {
 			Cause: CauseSlow, Severity: drop, Confidence: 0.75, Words: text,
 			Evidence: []Evidence{{Text: text}}, p: tail(-ratio[c] / sigma),
 		})
-		v.accuse(int32(c), Verdict{Cause: CauseSlow, Severity: drop, Confidence: 0.75, Words: text,
-			Evidence: []Evidence{{Text: text}}, p: tail(-ratio[c] / sigma)})
 	}
 }
 

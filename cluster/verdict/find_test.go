@@ -48,14 +48,11 @@ func TestHealthy(t *testing.T) {
 		{33, 8, 16},
 		{64, 8, 16},
 		{200, 2, 32},
-		{2, 1, 0}, {2, 8, 0}, {3, 1, 0}, {3, 8, 0}, {4, 2, 2}, {5, 8, 0}, {7, 1, 0}, {8, 8, 4}, {16, 4, 4}, {33, 8, 16},
-		{64, 8, 16}, {200, 2, 32},
 	} {
 		for seed := range uint64(6) {
 			w := newWorld(seed, c.nodes, c.rails, c.perLeaf)
 			w.noise = 0.01 * float64(1+seed%3)
 			w.cardNoise = []float64{0.005, 0.01, 0.02, 0.03}[seed%4]
-			w.cardNoise = 0.005 * float64(1+seed%4)
 			if r := Find(w.run(t), Options{}); len(r.Verdicts) > 0 {
 				t.Errorf("%d nodes, %d rails, seed %d:\n%s", c.nodes, c.rails, seed, dump(r))
 			}
@@ -84,12 +81,6 @@ func TestPlanted(t *testing.T) {
 			"slow receiver", func(w *world) { w.rx[end(4, 2)] = 0.7 },
 			[]string{"slow-receive: gpu-5 mlx5_2:1 (what it receives)"},
 		},
-		{"little slower", func(w *world) { w.tx[end(4, 2)], w.rx[end(4, 2)] = 0.88, 0.88 },
-			[]string{"slow: gpu-5 mlx5_2:1"}},
-		{"slow sender", func(w *world) { w.tx[end(4, 2)] = 0.7 }, []string{"slow-send: gpu-5 mlx5_2:1 (what it " +
-			"sends)"}},
-		{"slow receiver", func(w *world) { w.rx[end(4, 2)] = 0.7 },
-			[]string{"slow-receive: gpu-5 mlx5_2:1 (what it receives)"}},
 		{"slow node", func(w *world) {
 			for r := range 4 {
 				w.tx[end(3, r)], w.rx[end(3, r)] = 0.7, 0.7
@@ -99,8 +90,6 @@ func TestPlanted(t *testing.T) {
 			"two slow cards of a node", func(w *world) { w.tx[end(3, 0)], w.rx[end(3, 3)] = 0.7, 0.5 },
 			[]string{"slow-receive: gpu-4 mlx5_3:1 (what it receives)", "slow-send: gpu-4 mlx5_0:1 (what it sends)"},
 		},
-		{"two slow cards of a node", func(w *world) { w.tx[end(3, 0)], w.rx[end(3, 3)] = 0.7, 0.5 },
-			[]string{"slow-receive: gpu-4 mlx5_3:1 (what it receives)", "slow-send: gpu-4 mlx5_0:1 (what it sends)"}},
 		{"half the slot", func(w *world) {
 			w.tx[end(4, 2)], w.rx[end(4, 2)] = 0.6, 0.6
 			w.fact(4, 2, result.FactPCIe, "32.0 GT/s x8")
@@ -121,14 +110,6 @@ func TestPlanted(t *testing.T) {
 			"ICRC errors", func(w *world) { w.icrc[end(4, 2)] = 1e-5; w.lossTx[end(4, 2)] = 1e-5 },
 			[]string{"bit-errors: gpu-5 mlx5_2:1 (what it sends)"},
 		},
-		{"lossy cable", func(w *world) { w.lossTx[end(4, 2)], w.lossRx[end(4, 2)] = 1e-4, 1e-4 },
-			[]string{"loss: gpu-5 mlx5_2:1"}},
-		{"loses what it sends", func(w *world) { w.lossTx[end(4, 2)] = 1e-4 },
-			[]string{"loss-send: gpu-5 mlx5_2:1 (what it sends)"}},
-		{"loses what it receives", func(w *world) { w.lossRx[end(4, 2)] = 1e-5 },
-			[]string{"loss-receive: gpu-5 mlx5_2:1 (what it receives)"}},
-		{"ICRC errors", func(w *world) { w.icrc[end(4, 2)] = 1e-5; w.lossTx[end(4, 2)] = 1e-5 },
-			[]string{"bit-errors: gpu-5 mlx5_2:1 (what it sends)"}},
 		{"symbol errors", func(w *world) { w.symbol[end(4, 2)] = 500 }, []string{"bit-errors: gpu-5 mlx5_2:1"}},
 		{"flapping", func(w *world) { w.downs[end(4, 2)] = 0.4 }, []string{"flapping: gpu-5 mlx5_2:1"}},
 		{"dead card", func(w *world) { w.dead[end(4, 2)] = true }, []string{"dead-card: gpu-5 mlx5_2:1"}},
@@ -161,12 +142,6 @@ func TestPlanted(t *testing.T) {
 			"P_Key", func(w *world) { w.fact(4, 2, result.FactPKey, "0x8001"); w.dead[end(4, 2)] = true },
 			[]string{"pkey: gpu-5 mlx5_2:1"},
 		},
-		{"no GID", func(w *world) { w.fact(4, 2, result.FactGID, ""); w.dead[end(4, 2)] = true },
-			[]string{"no-gid: gpu-5 mlx5_2:1"}},
-		{"type of GID", func(w *world) { w.fact(4, 2, result.FactGIDType, "RoCE v1"); w.dead[end(4, 2)] = true },
-			[]string{"gid-type: gpu-5 mlx5_2:1"}},
-		{"P_Key", func(w *world) { w.fact(4, 2, result.FactPKey, "0x8001"); w.dead[end(4, 2)] = true },
-			[]string{"pkey: gpu-5 mlx5_2:1"}},
 		{"limited member", func(w *world) { w.fact(4, 2, result.FactPKey, "0x7fff") }, nil},
 		{"rails by subnet", func(w *world) {
 			w.fact(4, 1, result.FactSubnet, "10.2.0.0/16")
@@ -181,10 +156,6 @@ func TestPlanted(t *testing.T) {
 			"rails by latency", func(w *world) { w.detour[end(4, 1)], w.detour[end(4, 2)] = 2, 2 },
 			[]string{"rails: gpu-5"},
 		},
-		{"rails by reach", func(w *world) { w.dead[end(4, 1)], w.dead[end(4, 2)] = true, true },
-			[]string{"rails: gpu-5"}},
-		{"rails by latency", func(w *world) { w.detour[end(4, 1)], w.detour[end(4, 2)] = 2, 2 },
-			[]string{"rails: gpu-5"}},
 		{"half the uplinks", func(w *world) { w.leafShare["leaf-2"] = 0.5 }, []string{"leaf-uplinks: leaf leaf-2"}},
 		{"a bad uplink", func(w *world) { w.badUplink["leaf-2"] = 8 }, []string{"uplink: leaf leaf-2"}},
 		{"oversubscribed", func(w *world) { w.leafShare[""] = 0.5 }, []string{"oversubscribed: the fabric"}},
@@ -203,13 +174,6 @@ func TestPlanted(t *testing.T) {
 			"two faults of a node", func(w *world) { w.tx[end(6, 0)] = 0.5; w.tail[6] = 5 },
 			[]string{"jitter: gpu-7", "slow-send: gpu-7 mlx5_0:1 (what it sends)"},
 		},
-		{"traffic class", func(w *world) { w.fact(4, 2, result.FactClass, "0") },
-			[]string{"traffic-class: gpu-5 mlx5_2:1"}},
-		{"firmware", func(w *world) { w.fact(4, 2, result.FactFirmware, "28.39.1002") },
-			[]string{"firmware: gpu-5 mlx5_2:1"}},
-		{"clock", func(w *world) { w.nodes[4].Clock = 5e9 }, []string{"clock: gpu-5"}},
-		{"two faults of a node", func(w *world) { w.tx[end(6, 0)] = 0.5; w.tail[6] = 5 },
-			[]string{"jitter: gpu-7", "slow-send: gpu-7 mlx5_0:1 (what it sends)"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -35,8 +35,6 @@ func hostile(seed uint64) *result.Run {
 				Rail: r.IntN(70) - 3, Device: pick("mlx5_0:1", "", ":"),
 				Gbps: number(),
 			})
-			n.Rails = append(n.Rails, plan.Card{Rail: r.IntN(70) - 3, Device: pick("mlx5_0:1", "", ":"),
-				Gbps: number()})
 		}
 		run.Cluster.Nodes = append(run.Cluster.Nodes, n)
 	}
@@ -55,16 +53,6 @@ func hostile(seed uint64) *result.Run {
 					result.FactGID:  pick("", "g"), result.FactPKey: pick("0xffff", "z"),
 					result.FactState: pick("ACTIVE", "DOWN", ""), result.FactSubnet: pick("a", "b", ""),
 				}
-		n := result.Node{State: result.NodeState(pick("ready", "absent", "lost", "?")), LostStage: r.IntN(20) - 5,
-			Clock: time.Duration(number()), Uncertainty: time.Duration(number())}
-		for range r.IntN(4) {
-			c := result.Card{}
-			if r.IntN(3) > 0 {
-				c.Facts = map[string]string{result.FactRate: pick("400", "NaN", "-1", ""),
-					result.FactMTU: pick("0", "4096", "x", "Inf"),
-					result.FactPCIe: pick("", "32.0 GT/s x16", "-1 GT/s x-1", "32.0 GT/s x8"),
-						result.FactGID: pick("", "g"), result.FactPKey: pick("0xffff", "z"),
-					result.FactState: pick("ACTIVE", "DOWN", ""), result.FactSubnet: pick("a", "b", "")}
 			}
 			if r.IntN(6) == 0 {
 				c.Failure = &result.Failure{Code: pick("no-gid", "")}
@@ -88,15 +76,6 @@ func hostile(seed uint64) *result.Run {
 			From: anyEnd(), To: anyEnd(),
 			Load: r.IntN(2) == 0, Gbps: float32(number()),
 		}
-		run.Stages = append(run.Stages, result.Stage{Name: names[r.IntN(len(names))], Planned: r.IntN(9) - 2,
-			Done: r.IntN(9) - 2,
-			Length: time.Duration(number() * 1e9)})
-	}
-	anyEnd := func() plan.End { return plan.End{Node: int32(r.IntN(nodes+4) - 2), Rail: int16(r.IntN(6) - 2)} }
-	for range r.IntN(200) {
-		s := result.Sample{Stage: uint8(r.IntN(10)), Attempt: uint8(r.IntN(3)), Round: uint16(r.IntN(9)),
-			From: anyEnd(), To: anyEnd(),
-			Load: r.IntN(2) == 0, Gbps: float32(number())}
 		if r.IntN(2) == 0 {
 			s.Detail = &result.Detail{Flows: []float32{float32(number()), float32(number()), 1, 2, 3}[:r.IntN(6)]}
 			if r.IntN(3) == 0 {
@@ -114,13 +93,6 @@ func hostile(seed uint64) *result.Run {
 					Name: pick(result.CounterRetransmits, result.CounterICRC, result.CounterSymbol,
 						result.CounterDowned), Delta: r.Uint64(),
 				})
-				s.Detail.Latency = &result.Latency{Count: r.IntN(9) - 3, P50: number(), P99: number(),
-					P999: number(), Max: number()}
-			}
-			for range r.IntN(4) {
-				s.Detail.Counters = append(s.Detail.Counters, result.Counter{At: result.Side(pick("from", "to", "?")),
-					Name: pick(result.CounterRetransmits, result.CounterICRC, result.CounterSymbol,
-						result.CounterDowned), Delta: r.Uint64()})
 			}
 		}
 		run.Samples = append(run.Samples, s)
@@ -130,8 +102,6 @@ func hostile(seed uint64) *result.Run {
 			Rail: int16(r.IntN(80) - 9), BusBW: number(),
 			Slowest: []result.Slowest{{End: anyEnd()}},
 		})
-		run.Collectives = append(run.Collectives, result.Collective{Rail: int16(r.IntN(80) - 9), BusBW: number(),
-			Slowest: []result.Slowest{{End: anyEnd()}}})
 		run.Barriers = append(run.Barriers, result.Barrier{Rail: -1, Slowest: []result.Slowest{{End: anyEnd()}}})
 	}
 	return run

@@ -220,16 +220,6 @@ func (v *view) hostVerdict(node int32, x Verdict) {
 	v.verdicts = append(v.verdicts, x)
 }
 
-		x := v.nodeBlame(b, Verdict{Cause: CauseJitter, Severity: min(max(0, 1-1/b.weight), 1),
-			Words: fmt.Sprintf("the tail of its latency is %.1f times that of its peers", b.weight)})
-		x.Evidence = []Evidence{{fmt.Sprintf("in %d of %d rounds, with %s, the 99th or 99.9th percentile was up " +
-			"to %.1f times the usual one",
-			b.k, b.n, plural(float64(b.partners), "partner"), b.weight), b.refs}}
-		v.addHost(b.card, &x)
-		v.verdicts = append(v.verdicts, x)
-	}
-}
-
 // pauseVerdict accuses a node of standing still, unless one meeting alone says so.
 func (v *view) pauseVerdict(b blame) bool {
 	name := v.nodeName(b.card)
@@ -244,12 +234,6 @@ func (v *view) pauseVerdict(b blame) bool {
 	x.Evidence = []Evidence{{fmt.Sprintf("in %d of %d rounds, with %s, a round trip took %s",
 		b.k, b.n, plural(float64(b.partners), "partner"), seconds(b.weight*v.scale.Time/1e6)), b.refs}}
 	v.hostVerdict(b.card, x)
-	x := v.nodeBlame(b, Verdict{Cause: CausePauses, Severity: min(float64(b.k)/float64(max(b.n, 1)), 1),
-		Words: "it stands still for up to " + seconds(b.weight*v.scale.Time/1e6)})
-	x.Evidence = []Evidence{{fmt.Sprintf("in %d of %d rounds, with %s, a round trip took %s",
-		b.k, b.n, plural(float64(b.partners), "partner"), seconds(b.weight*v.scale.Time/1e6)), b.refs}}
-	v.addHost(b.card, &x)
-	v.verdicts = append(v.verdicts, x)
 	return true
 }
 
@@ -269,7 +253,6 @@ func (v *view) nodeBlame(b blame, x Verdict) Verdict {
 func (v *view) addHost(node int32, x *Verdict) {
 	if n := v.mostOftenLast(node); n > 0 {
 		x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf("it was the last of most steps in %s of "+
-		x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf("it was the last of most steps in %s of " +
 			"barriers and collectives", plural(float64(n), "round"))})
 	}
 	if int(node) >= len(v.run.Nodes) {
@@ -352,7 +335,6 @@ func (v *view) detourVerdicts(list []blame) {
 		if b := byNode[node]; len(b) == 2 && to-from > 2 {
 			v.exchanged(min(b[0].card, b[1].card), max(b[0].card, b[1].card), 0.7,
 				fmt.Sprintf("two of its cards have %.0f %% more latency than others on every way: they are "+
-				fmt.Sprintf("two of its cards have %.0f %% more latency than others on every way: they are " +
 					"cabled to other switches",
 					100*(math.Exp(min(b[0].weight, b[1].weight))-1)), b[0].refs)
 			v.verdicts[len(v.verdicts)-1].Severity = 0.1

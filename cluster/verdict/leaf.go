@@ -86,13 +86,6 @@ func (v *view) leafEvents(e *events, what string) map[leafRail]bool {
 			}
 		}
 		if usual := quantile(shares, 0.5); !ok || share < leastUneven || share < 1.5*usual && len(v.leaves) > 2 {
-		best, share := leafRail{}, 0.15
-		for _, g := range groups {
-			if f := v.leafShare(e, g, cross, within); f > share && !bad[g] && !single(far[g]) {
-				best, share = g, f
-			}
-		}
-		if share == 0.15 {
 			return bad
 		}
 		bad[best] = true
@@ -146,7 +139,6 @@ func (v *view) uplinkVerdict(e *events, g leafRail, list []event, share float64,
 		rest = append(rest, x)
 	}
 	text := fmt.Sprintf("traffic between it and other leaves %s in %.0f %% of the steps or more, for three "+
-	text := fmt.Sprintf("traffic between it and other leaves %s in %.0f %% of the steps or more, for three " +
 		"quarters of its cards, and not within the leaf",
 		what, 100*share)
 	for i := range v.verdicts { // one verdict for a leaf whose flows are uneven and lossy
@@ -210,7 +202,6 @@ func (v *view) flows() {
 		v.gap("uplinks", "no pair was measured with several source ports")
 	case len(v.leaves) < 2 && uneven*10 > judged:
 		v.gap("uplinks", "in %d of %d steps some source ports are slower than others: an uplink is bad, but the "+
-		v.gap("uplinks", "in %d of %d steps some source ports are slower than others: an uplink is bad, but the " +
 			"leaves of the nodes are unknown",
 			uneven, judged)
 	case len(v.leaves) >= 2:

@@ -84,10 +84,6 @@ const rareLoss = 1e-3
 func (v *view) loss() {
 	n := len(v.cards)
 	lost, icrc := newEvents(n, rareLoss), newEvents(n, rareLoss)
-// loss finds links that lose or damage packets, or that go down.
-func (v *view) loss() {
-	n := len(v.cards)
-	lost, icrc := newEvents(n, 0.005), newEvents(n, 0.005)
 	link := make([]linkErrors, n)
 	seen := false
 	for i := range v.run.Samples {
@@ -118,7 +114,6 @@ func (v *view) loss() {
 	}
 	if !seen {
 		v.gap("loss", "no sample of the stage pairs has a counter that moved: either nothing was lost, or the "+
-		v.gap("loss", "no sample of the stage pairs has a counter that moved: either nothing was lost, or the " +
 			"drivers count nothing")
 	}
 	v.links(link)
@@ -171,7 +166,6 @@ func (v *view) links(all []linkErrors) {
 				Cause: CauseBitErrors, Severity: v.lostShare(int32(c)), Confidence: 0.95,
 				Words: fmt.Sprintf("%.3g errors of its link", l.errors),
 				Evidence: []Evidence{{fmt.Sprintf("the port counted %.0f symbol errors or uncorrectable code "+
-				Evidence: []Evidence{{fmt.Sprintf("the port counted %.0f symbol errors or uncorrectable code " +
 					"words in %d of %d steps",
 					l.errors, l.bad, l.n), l.refs}},
 			})
@@ -197,7 +191,6 @@ func (v *view) damaged(e *events) {
 			Cause: CauseBitErrors, Severity: v.lostShare(b.card),
 			Words: fmt.Sprintf("%.2g of the packets are damaged", b.weight),
 			Evidence: []Evidence{{fmt.Sprintf("receivers counted ICRC errors in %d of %d steps in which it %ss, "+
-			Evidence: []Evidence{{fmt.Sprintf("receivers counted ICRC errors in %d of %d steps in which it %ss, " +
 				"with %s",
 				b.k, b.n, directions()[b.dir], plural(float64(b.partners), "partner")), b.refs}},
 		}))

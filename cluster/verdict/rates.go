@@ -385,7 +385,6 @@ func (v *view) classRef(y []float32, share, base float64, same bool) classRef {
 		ref.middle, ref.byLine = line, true
 	default:
 		ref.sigma = min(max(ref.sigma, above(x, ref.middle), below(x, ref.middle)), 4*v.o.Floor)
-		ref.sigma = min(max(ref.sigma, above(x, ref.middle)), 4*v.o.Floor)
 	}
 	return ref
 }

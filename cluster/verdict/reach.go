@@ -108,18 +108,6 @@ func (v *view) deadCards() {
 					state,
 				Evidence: []Evidence{{Text: "the state of its port is " + state + " instead of ACTIVE"}},
 			})
-		case c.known[tx] || c.fail == nil && (state == "" || state == "ACTIVE"):
-		case c.fail != nil && c.fail.Code == "no-gid":
-			v.accuse(int32(i), Verdict{Cause: CauseNoGID, Severity: 1, Confidence: 0.97, Words: "it has no usable GID",
-				Evidence: []Evidence{{Text: c.fail.Text}}})
-		case c.fail != nil:
-			v.accuse(int32(i), Verdict{Cause: CauseDeadCard, Severity: 1, Confidence: 0.97,
-				Words: "it can't be used: " + c.fail.Code,
-				Evidence: []Evidence{{Text: c.fail.Text}}})
-		default:
-			v.accuse(int32(i), Verdict{Cause: CauseDeadCard, Severity: 1, Confidence: 0.97, Words: "its port is " +
-				state,
-				Evidence: []Evidence{{Text: "the state of its port is " + state + " instead of ACTIVE"}}})
 		}
 	}
 }
@@ -133,7 +121,6 @@ const deadShare = 0.8
 // failures finds cards with which nothing works, and pairs of exchanged rails.
 func (v *view) failures() {
 	e := newEvents(len(v.cards), 1e-3) // connections of healthy cards don't fail
-	e := newEvents(len(v.cards), 0.005)
 	e.both = true
 	codes := map[int32]map[string]int{}
 	for i := range v.run.Samples {
@@ -180,7 +167,6 @@ func (v *view) deadOf(node int32, list []blame, codes map[int32]map[string]int) 
 			confidence = 0.5
 		}
 		v.exchanged(list[0].card, list[1].card, confidence, "both ports are up, and nothing reaches the cards "+
-		v.exchanged(list[0].card, list[1].card, confidence, "both ports are up, and nothing reaches the cards " +
 			"of their rails", list[0].refs)
 		return
 	}
@@ -189,8 +175,6 @@ func (v *view) deadOf(node int32, list []blame, codes map[int32]map[string]int) 
 			Cause: CauseDeadCard, Severity: 1, Confidence: 0.9, Words: "no card of the node has traffic",
 			Where: Where{Scope: ScopeNode, Nodes: []string{v.nodeName(node)}},
 		}
-		x := Verdict{Cause: CauseDeadCard, Severity: 1, Confidence: 0.9, Words: "no card of the node has traffic",
-			Where: Where{Scope: ScopeNode, Nodes: []string{v.nodeName(node)}}}
 		for _, b := range list {
 			x.Where.Ends = append(x.Where.Ends, v.cards[b.card].end)
 		}
@@ -208,7 +192,6 @@ func (v *view) deadOf(node int32, list []blame, codes map[int32]map[string]int) 
 		x := v.fromBlame(b, Verdict{Cause: cause, Severity: 1, Words: words, Evidence: []Evidence{{fmt.Sprintf(
 			"%d of %d measurements with %s failed: %s", b.k, b.n, plural(float64(b.partners), "partner"),
 			commonest(codes[b.card])), b.refs}}})
-				commonest(codes[b.card])), b.refs}}})
 		x.Where.Direction = ""
 		v.accuse(b.card, x)
 	}
@@ -217,7 +200,6 @@ func (v *view) deadOf(node int32, list []blame, codes map[int32]map[string]int) 
 // upBoth reports whether all ports are active by their reports.
 func (v *view) upBoth(list []blame) bool {
 	return !slices.ContainsFunc(list, func(b blame) bool { return !active(&v.cards[b.card]) })
-	return !slices.ContainsFunc(list, func(b blame) bool { return v.cards[b.card].facts[result.FactState] != "ACTIVE" })
 }
 
 // exchanged accuses two cards of a node of being cabled to each other's rail.
@@ -237,8 +219,6 @@ func (v *view) unsteady(e *events, codes map[int32]map[string]int) {
 		return v.cards[x.from].known[tx] ||
 			v.cards[x.to].known[rx]
 	})
-	e.list = slices.DeleteFunc(e.list, func(x event) bool { return v.cards[x.from].known[tx] ||
-		v.cards[x.to].known[rx] })
 	for _, b := range e.blames(0.1) {
 		if b.k < 2 || b.n < 4 {
 			continue
@@ -254,10 +234,6 @@ func (v *view) unsteady(e *events, codes map[int32]map[string]int) {
 			Evidence: []Evidence{{fmt.Sprintf("%d of %d measurements failed: %s", b.k, b.n,
 				commonest(codes[b.card])), b.refs}},
 		})
-		x := v.fromBlame(b, Verdict{Cause: CauseFlapping, Severity: float64(b.k) / float64(b.n),
-			Words: "its port is down now and then",
-			Evidence: []Evidence{{fmt.Sprintf("%d of %d measurements failed: %s", b.k, b.n,
-				commonest(codes[b.card])), b.refs}}})
 		x.Confidence, x.Where.Direction = min(x.Confidence, 0.8), ""
 		v.accuse(b.card, x)
 	}

@@ -29,7 +29,6 @@ func (v *view) slowCards() {
 			}
 			if math.IsNaN(r.est[tx][c]) && math.IsNaN(r.est[rx][c]) {
 				v.gap(v.run.Name(v.cards[c].end), "its rate is unknown: all of its partners are slow "+
-				v.gap(v.run.Name(v.cards[c].end), "its rate is unknown: all of its partners are slow " +
 					"themselves, or it was not measured")
 				continue
 			}
@@ -71,7 +70,6 @@ func (v *view) confirmSlow(c int32) bool {
 		n, y := v.repeats(c, d)
 		if n > 0 && r.ref[v.cards[c].class].middle-y < -math.Log1p(-r.deficit[d][c])/2 {
 			v.gap(v.run.Name(v.cards[c].end), "slow in the rounds of the plan, not when it was repeated with "+
-			v.gap(v.run.Name(v.cards[c].end), "slow in the rounds of the plan, not when it was repeated with " +
 				"other partners")
 			r.slow[d][c] = false
 		}
@@ -124,7 +122,6 @@ func (v *view) rateEvidence(c int32, d int) Evidence {
 	e := Evidence{Text: fmt.Sprintf("it %ss %.0f %% less than %s: %s instead of %s, over %s, z = %.0f",
 		directions()[d], 100*r.deficit[d][c], peers, gbpsText(line*math.Exp(base+r.est[d][c])),
 		gbpsText(line*math.Exp(base+ref.middle)),
-			gbpsText(line*math.Exp(base+ref.middle)),
 		plural(float64(r.count[d][c]), "pair"), min(r.z[d][c], 999))}
 	for _, i := range r.pairs.by[d].of(c) {
 		if !r.pairs.skip[i] {
@@ -356,7 +353,6 @@ func (l *loopbacks) evidence(c int32) (string, []int) {
 		return "", nil
 	case l.slow(c):
 		return fmt.Sprintf("its loopback is %.0f %% slower than those of its peers: the fault is in the host, "+
-		return fmt.Sprintf("its loopback is %.0f %% slower than those of its peers: the fault is in the host, " +
 			"not in the cable", 100*l.deficit[c]), l.refs[c]
 	}
 	return "its loopback is as fast as those of its peers: cable, port of the leaf, or the card's port",

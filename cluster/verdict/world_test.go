@@ -38,30 +38,6 @@ type world struct {
 	stages     []plan.Name
 	allPairs   int
 	retest     [][]plan.Pair
-	rng         *rand.Rand
-	cluster     plan.Cluster
-	nodes       []result.Node
-	tx, rx      map[plan.End]float64 // share of the rate, 1 if absent
-	loop        map[plan.End]float64
-	lossTx      map[plan.End]float64
-	lossRx      map[plan.End]float64
-	icrc        map[plan.End]float64 // of packets that it sends
-	symbol      map[plan.End]float64 // errors in a step
-	downs       map[plan.End]float64 // probability in a step
-	dead        map[plan.End]bool
-	detour      map[plan.End]float64 // factor of latency
-	tail        map[int32]float64    // factor of the tail
-	pauses      map[int32]float64    // probability in a step
-	leafShare   map[string]float64   // of uplinks, "" for all leaves
-	badUplink   map[string]int       // one of n uplinks is slow
-	noPFC       map[string]bool      // "" for all leaves
-	lostAt      map[int32]int        // round of pairs in which a node vanishes
-	noise       float64              // of a sample
-	cardNoise   float64              // of a card
-	cardFactor  map[plan.End]float64
-	stages      []plan.Name
-	allPairs    int
-	retest      [][]plan.Pair
 }
 
 // newWorld returns a healthy cluster of nodes with rails of 400 Gb/s, perLeaf nodes to a leaf, 0
@@ -85,8 +61,6 @@ func newWorld(seed uint64, nodes, rails, perLeaf int) *world {
 			State: result.NodeReady, Facts: map[string]string{result.FactKernel: "6.8.0"},
 			Clock: time.Duration(w.rng.NormFloat64() * 2e6), Uncertainty: time.Millisecond,
 		}
-		r := result.Node{State: result.NodeReady, Facts: map[string]string{result.FactKernel: "6.8.0"},
-			Clock: time.Duration(w.rng.NormFloat64() * 2e6), Uncertainty: time.Millisecond}
 		for rail := range rails {
 			n.Rails = append(n.Rails, plan.Card{Rail: rail, Device: fmt.Sprintf("mlx5_%d:1", rail), Gbps: 400})
 			r.Cards = append(r.Cards, result.Card{Facts: map[string]string{
@@ -94,8 +68,6 @@ func newWorld(seed uint64, nodes, rails, perLeaf int) *world {
 				result.FactGIDType: "RoCE v2", result.FactGID: "::ffff:10.0.0.1",
 				result.FactSubnet: fmt.Sprintf("10.%d.0.0/16", rail),
 				result.FactPKey:   "0xffff", result.FactPCIe: "32.0 GT/s x16", result.FactFirmware: "28.41.1000",
-					result.FactSubnet: fmt.Sprintf("10.%d.0.0/16", rail),
-				result.FactPKey: "0xffff", result.FactPCIe: "32.0 GT/s x16", result.FactFirmware: "28.41.1000",
 				result.FactClass: "106", result.FactPFC: "3",
 			}})
 		}
@@ -148,8 +120,6 @@ func (w *world) run(t testing.TB) *result.Run {
 			Name: s.Name, Kind: s.Kind, Planned: s.Count, Done: s.Count,
 			Length: s.Length,
 		})
-		r.Stages = append(r.Stages, result.Stage{Name: s.Name, Kind: s.Kind, Planned: s.Count, Done: s.Count,
-			Length: s.Length})
 		if s.Kind == plan.KindCollective {
 			continue
 		}
@@ -196,11 +166,6 @@ func (w *world) measure(r *result.Run, p *plan.Plan, s *plan.Stage, stage, round
 					Step: result.StepConnect,
 					Code: "retry-exceeded", Text: "transport retry counter exceeded",
 				}}
-			smp := result.Sample{Stage: uint8(stage), Attempt: uint8(attempt), Round: uint16(round), From: from,
-				To: to, Load: x.Load}
-			if (w.dead[from] || w.dead[to]) && from.Node != to.Node {
-				smp.Detail = &result.Detail{Failure: &result.Failure{Step: result.StepConnect,
-					Code: "retry-exceeded", Text: "transport retry counter exceeded"}}
 				r.Samples = append(r.Samples, smp)
 				continue
 			}

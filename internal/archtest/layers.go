@@ -32,7 +32,7 @@ func wings() []wing {
 		},
 		{
 			"internal/sim",
-			[]string{"internal/edge", "internal/record", "fabric", "wire"},
+			[]string{"internal/edge", "internal/record", "fabric", "wire", "verbs", "cluster"},
 			"simulators implement the interfaces of the edges and are independent of commands",
 		},
 		{

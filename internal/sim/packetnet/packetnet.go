@@ -1,6 +1,7 @@
 // Package packetnet simulates a datagram network in the process. It loses, duplicates,
-// reorders, corrupts and delays datagrams at random, with a seed. Its addresses may have links of a
-// bandwidth to one switch, whose queues drop datagrams and mark congestion (link.go).
+// reorders, corrupts and delays datagrams at random, with a seed. Datagrams may pass hops of a
+// bandwidth, whose queues drop and mark them (hop.go): those of any network that a [Config] has a
+// route for, or the links of all addresses to one switch ([Link]).
 //
 //	network := packetnet.New(packetnet.Faults{Seed: 1, Loss: 0.01, Delay: 10 * time.Microsecond})
 //	a, err := network.Listen(netip.MustParseAddrPort("10.0.0.1:4791"))
@@ -47,6 +48,9 @@ type Faults struct {
 type Config struct {
 	Faults Faults
 	Link   Link
+	// Route returns the hops that a datagram passes, in order. If it is set, Link is not used. It
+	// is called with the network locked, and must not call its methods.
+	Route func(Datagram) []*Hop
 	// Merge makes connections receive datagrams of one sender as one entry, where the kernel merges
 	// them (GRO): of equal length, but the last, which may be shorter, with ascending or with equal
 	// identifications.
@@ -58,20 +62,21 @@ type Config struct {
 type Network struct {
 	mu     sync.Mutex
 	faults Faults
-	link   Link
+	route  func(Datagram) []*Hop // nil: no hops
 	merge  bool
+	start  time.Time
 	clock  clock.Clock
 	rand   *rand.Rand
 	conns  map[netip.AddrPort]*Conn
 	flight flights
 	timer  clock.Timer
-	cut    map[[2]netip.Addr]bool
-	// When the last datagram leaves an address, and the switch's queue towards it.
-	up, down map[netip.Addr]time.Time
-	drops    map[packetKey]int // of packets that were lost or damaged
-	tap      func(Datagram)
-	order    uint64
-	stats    Stats
+	// landing is set while landings are handled, after which the timer is set once.
+	landing bool
+	cut     map[[2]netip.Addr]bool
+	drops   map[packetKey]int // of packets that were lost or damaged
+	tap     func(Datagram)
+	order   uint64
+	stats   Stats
 }
 
 // packetKey identifies packets that are the same.
@@ -108,8 +113,8 @@ type Datagram struct {
 type Stats struct {
 	Sent, Lost, Duplicated, Corrupted int
 	Overflowed                        int // lost because the receiver didn't read them in time
-	Dropped                           int // lost in a queue of the switch
-	Marked                            int // marked as congested by the switch
+	Dropped                           int // lost in the queue of a hop
+	Marked                            int // marked as congested by a hop
 }
 
 // New returns a network with faults, without limits of bandwidth.
@@ -119,13 +124,16 @@ func New(f Faults) *Network { return NewNetwork(Config{Faults: f}) }
 func NewNetwork(c Config) *Network {
 	f := c.Faults
 	n := &Network{
-		faults: f, link: c.Link, merge: c.Merge, clock: c.Clock, rand: rand.New(rand.NewPCG(f.Seed, f.Seed)),
+		faults: f, route: c.Route, merge: c.Merge, clock: c.Clock, rand: rand.New(rand.NewPCG(f.Seed, f.Seed)),
 		conns: map[netip.AddrPort]*Conn{}, cut: map[[2]netip.Addr]bool{}, drops: map[packetKey]int{},
-		up: map[netip.Addr]time.Time{}, down: map[netip.Addr]time.Time{},
 	}
 	if n.clock == nil {
 		n.clock = clock.System
 	}
+	if n.route == nil && c.Link.Bandwidth > 0 {
+		n.route = c.Link.route()
+	}
+	n.start = n.clock.Now()
 	return n
 }
 
@@ -336,12 +344,18 @@ func (n *Network) send(d Datagram) {
 			n.stats.Corrupted++
 			one.data[n.rand.IntN(len(one.data))] ^= 1 << n.rand.IntN(8)
 		}
-		if n.link.Bandwidth > 0 {
-			n.depart(d.To, one)
+		f := flight{to: d.To, d: one}
+		if n.route != nil {
+			f.hops = n.route(d)
+		}
+		if len(f.hops) > 0 {
+			f.at = n.clock.Now()
+			n.pass(f)
 			continue
 		}
 		if wait := n.delay(); wait > 0 {
-			n.fly(flight{at: n.clock.Now().Add(wait), to: d.To, d: one})
+			f.at = n.clock.Now().Add(wait)
+			n.fly(f)
 			continue
 		}
 		n.deliver(d.To, one)
@@ -362,7 +376,9 @@ func (n *Network) fly(f flight) {
 	n.order++
 	f.order = n.order
 	heap.Push(&n.flight, f)
-	n.schedule()
+	if !n.landing && n.flight[0].order == f.order {
+		n.schedule()
+	}
 }
 
 // mayDrop counts a loss of a packet, or returns false if the packet has reached MaxDrops.
@@ -393,24 +409,26 @@ func (n *Network) schedule() {
 func (n *Network) land() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.landing = true
 	for now := n.clock.Now(); len(n.flight) > 0 && !n.flight[0].at.After(now); {
 		f, _ := heap.Pop(&n.flight).(flight)
-		if f.toSwitch {
-			n.queue(f)
+		if len(f.hops) > 0 {
+			n.pass(f)
 			continue
 		}
 		n.deliver(f.to, f.d)
 	}
+	n.landing = false
 	n.schedule()
 }
 
 // flight is a datagram in flight.
 type flight struct {
-	at       time.Time
-	order    uint64 // among datagrams with the same time
-	to       netip.AddrPort
-	d        datagram
-	toSwitch bool // it arrives at the switch, not at its destination
+	at    time.Time
+	order uint64 // among datagrams with the same time
+	to    netip.AddrPort
+	d     datagram
+	hops  []*Hop // that it has still to pass
 }
 
 // flights implement heap.Interface, the first to arrive on top.
