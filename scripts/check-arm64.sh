@@ -32,7 +32,7 @@ for b in rdmactl rdmactl-static; do
   grep -qF linux/arm64 <<<"$out" || die "$b version doesn't say linux/arm64: $out"
   echo "ok   arm64 $b: $(head -1 <<<"$out")"
 done
-same rdmactl demo
+same rdmactl demo node
 same rdmactl-static detect -o json --from internal/testkit/testtrees/40_pf_vfs.tree
 same rdmactl-static doctor --from internal/testkit/testtrees/57_memlock_small.tree
 same rdmactl-static env --explain --from internal/testkit/testtrees/47_gpu_switches.tree

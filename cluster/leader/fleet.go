@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,7 +69,7 @@ func NewFleet(ctx context.Context, c FleetConfig) (*Fleet, map[int]error, error)
 	f.links = nil
 	out := map[int]error{}
 	names := map[string]bool{}
-	for i := range replies {
+	for _, i := range c.order(replies) {
 		r := &replies[i]
 		err := errs[i]
 		if err == nil {
@@ -90,6 +92,19 @@ func NewFleet(ctx context.Context, c FleetConfig) (*Fleet, map[int]error, error)
 	f.lost = make([]bool, len(f.links))
 	f.complete()
 	return f, out, nil
+}
+
+// order returns the indices of the links: as they are if they have names, else by the names that
+// the workers report, since these join in any order.
+func (c *FleetConfig) order(replies []protocol.Reply) []int {
+	order := make([]int, len(replies))
+	for i := range order {
+		order[i] = i
+	}
+	if c.Names == nil {
+		slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(replies[a].Name, replies[b].Name) })
+	}
+	return order
 }
 
 // checkSurvey returns an error for a node that can't be part of a cluster.

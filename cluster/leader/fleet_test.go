@@ -310,3 +310,17 @@ func (s slow) Do(ctx context.Context, c protocol.Command) (protocol.Reply, error
 	time.Sleep(time.Millisecond)
 	return r, err
 }
+
+// TestFleetOrder checks that nodes are in the order of their names, in whichever they joined.
+func TestFleetOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 4, 1)
+		slices.Reverse(r.links)
+		f, _ := fleetOf(t, r)
+		for i, n := range f.Cluster().Nodes {
+			if want := fmt.Sprintf("node-%d", i); n.Name != want {
+				t.Errorf("node %d is %s, want %s", i, n.Name, want)
+			}
+		}
+	})
+}

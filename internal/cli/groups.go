@@ -4,17 +4,19 @@ import "github.com/spf13/cobra"
 
 // Groups of commands in the help, in their order.
 const (
-	GroupNode   = "node"
-	GroupFabric = "fabric"
-	GroupK8s    = "kubernetes"
-	GroupApplet = "applet"
-	GroupSetup  = "setup"
+	GroupNode    = "node"
+	GroupFabric  = "fabric"
+	GroupCluster = "cluster"
+	GroupK8s     = "kubernetes"
+	GroupApplet  = "applet"
+	GroupSetup   = "setup"
 )
 
 func groups() []*cobra.Group {
 	return []*cobra.Group{
 		{ID: GroupNode, Title: "This node:"},
 		{ID: GroupFabric, Title: "InfiniBand fabric:"},
+		{ID: GroupCluster, Title: "Cluster:"},
 		{ID: GroupK8s, Title: "Kubernetes:"},
 		{ID: GroupApplet, Title: "Replacements for C tools:"},
 		{ID: GroupSetup, Title: "rdmactl itself:"},
@@ -35,7 +37,7 @@ func firstSteps() []step {
 		{command: "detect", text: "which RDMA devices this node has, or why it has none"},
 		{command: "doctor", text: "what is wrong with RDMA on this node, and how to fix it"},
 		{command: "env", text: "what to export for NCCL, NVSHMEM, UCX and others"},
-		{command: "demo", text: "detect, doctor and env on an emulated node: no hardware needed"},
+		{command: "demo", text: "verify an emulated cluster with planted faults: no hardware needed"},
 	}
 }
 

@@ -54,7 +54,7 @@ func (app *App) openSource(flags SourceFlags) (*sources.Node, error) {
 	n, err := sources.Local()
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil, WithHints(&ExitError{Code: ExitNotFound, Err: err},
-			"--from BUNDLE reads a recorded node on any system", "rdmactl demo needs no hardware")
+			"--from BUNDLE reads a recorded node on any system", "rdmactl demo node needs no hardware")
 	}
 	return n, err
 }

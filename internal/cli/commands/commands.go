@@ -14,6 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/applets"
 	"github.com/rdmakit/rdmakit/internal/cli/bench"
+	"github.com/rdmakit/rdmakit/internal/cli/cluster"
 	"github.com/rdmakit/rdmakit/internal/cli/connect"
 	"github.com/rdmakit/rdmakit/internal/cli/demo"
 	"github.com/rdmakit/rdmakit/internal/cli/fabric"
@@ -30,6 +31,7 @@ func All() []cli.Entry {
 		bench.Commands(),
 		demo.Commands(),
 		fabric.Commands(),
+		cluster.Commands(),
 		k8s.Commands(),
 		applets.Commands(),
 		self.Commands(),
@@ -42,8 +44,8 @@ func All() []cli.Entry {
 func Schemas() map[string]any {
 	all := map[string]any{}
 	for _, group := range []map[string]any{
-		node.Schemas(), bench.Schemas(), connect.Schemas(), demo.Schemas(), fabric.Schemas(), k8s.Schemas(),
-		applets.Schemas(), self.Schemas(),
+		node.Schemas(), bench.Schemas(), connect.Schemas(), demo.Schemas(), fabric.Schemas(),
+		cluster.Schemas(), k8s.Schemas(), applets.Schemas(), self.Schemas(),
 	} {
 		maps.Copy(all, group)
 	}

@@ -108,7 +108,7 @@ func runnable(command string) bool {
 	command = strings.TrimPrefix(command, "go run ./cmd/")
 	return strings.HasPrefix(command, "rdmactl ") && !strings.ContainsAny(command, "|;&<>") &&
 		(strings.Contains(command, " internal/testkit/testtrees/") || strings.Contains(command, " "+savedFabrics) ||
-			strings.Contains(command, " examples/kubernetes/") || command == "rdmactl demo")
+			strings.Contains(command, " examples/kubernetes/") || command == "rdmactl demo node")
 }
 
 // runDocumented runs a command as in the root of the repository and returns the lines of standard

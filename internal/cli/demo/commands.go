@@ -1,5 +1,5 @@
-// Package demo holds rdmactl demo, which runs other commands on an emulated node. It is the only
-// command that may use a simulator.
+// Package demo holds rdmactl demo, which runs other commands on an emulated cluster or node. It is
+// the only command that may use a simulator.
 package demo
 
 import "github.com/rdmakit/rdmakit/internal/cli"
@@ -7,7 +7,7 @@ import "github.com/rdmakit/rdmakit/internal/cli"
 // Commands returns the commands of this package, in the order of the help.
 func Commands() []cli.Entry {
 	return []cli.Entry{
-		{Group: cli.GroupNode, Build: newDemoCommand},
+		{Group: cli.GroupCluster, Build: newDemoCommand},
 	}
 }
 
@@ -15,6 +15,7 @@ func Commands() []cli.Entry {
 // the name in its "schema" field.
 func Schemas() map[string]any {
 	return map[string]any{
-		demoSchema: demoReport{},
+		demoSchema:    demoReport{},
+		clusterSchema: clusterReport{},
 	}
 }

@@ -2,241 +2,224 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
-	"slices"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmakit/rdmakit/doctor"
-	"github.com/rdmakit/rdmakit/doctor/checks"
+	"github.com/rdmakit/rdmakit/cluster/leader"
+	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/cluster/report"
+	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/cluster/verdict"
 	"github.com/rdmakit/rdmakit/internal/cli"
-	"github.com/rdmakit/rdmakit/internal/cli/node"
-	"github.com/rdmakit/rdmakit/internal/record/nodetree"
-	"github.com/rdmakit/rdmakit/internal/record/sources"
-	"github.com/rdmakit/rdmakit/internal/sim/host"
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
+	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
+	sim "github.com/rdmakit/rdmakit/internal/sim/cluster"
+	"github.com/rdmakit/rdmakit/internal/sim/virtualtime"
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/internal/text/output"
-	"github.com/rdmakit/rdmakit/internal/text/pciname"
-	"github.com/rdmakit/rdmakit/launch"
+	"github.com/rdmakit/rdmakit/internal/version"
 )
 
+// clusterFlags are the flags of the command.
+type clusterFlags struct {
+	scenario, html string
+	nodes, rails   int
+	seed           uint64
+}
+
+// defaultPage is where the page is written.
+const defaultPage = "rdmakit-demo.html"
+
 func newDemoCommand(app *cli.App) *cobra.Command {
-	var save string
+	var f clusterFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show detect, doctor and env on an emulated node: no hardware needed",
-		Long: `Run detect, doctor and env on an emulated GPU node with eight 400 Gb/s RoCE cards and two planted
-faults, and compare what doctor finds with what was planted. The code is the same as on a real node;
-only the files that it reads are emulated, in memory. No hardware, driver or privilege is needed,
-and nothing is changed.
+		Short: "Verify an emulated cluster with planted faults: no hardware needed",
+		Long: `Emulate a GPU cluster of 16 nodes with 4 rails and five planted faults, verify it as rdmactl cluster
+verify does, and compare what is found with what was planted. The code is the same as on real
+machines: engines of RoCE v2 in user space, workers, plan and verdicts. Emulated are the network and
+the time, so that the figures don't depend on this machine. No hardware, privilege or network is
+needed, and nothing is changed but for the page that --html names.
 
-With --save, the emulated node is written to a file that other commands can read.
+--scenario reads another cluster or other faults from a YAML file, --seed chooses faults at random.
+demo node shows detect, doctor and env on an emulated node.
 
 Exit codes:
 
-    0   doctor found the planted faults, and nothing else
-    1   doctor missed a planted fault, or reported something else`,
+    0   the planted faults were found, and nothing else
+    1   a planted fault was missed, or something else was reported`,
 		Example: `  rdmactl demo
-  rdmactl demo -o json
-  rdmactl demo --save node.tree
-  rdmactl show mlx5_2 --from node.tree`,
+  rdmactl demo --seed 7 --nodes 32
+  rdmactl demo --scenario cluster.yaml --html page.html
+  rdmactl demo node`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			spec := host.Demo()
-			return runDemo(cmd.Context(), app, spec, spec.Faults(), save)
+			s, err := f.read(cmd)
+			if err != nil {
+				return cli.UsageError(cmd, err)
+			}
+			return runCluster(cmd.Context(), app, s, f.html)
 		},
 	}
-	cmd.Flags().StringVar(&save, "save", "", "write the emulated node to the new `FILE`, for --from")
+	flags := cmd.Flags()
+	flags.StringVar(&f.scenario, "scenario", "", "read the cluster and its faults from this YAML `FILE`")
+	flags.IntVar(&f.nodes, "nodes", usualNodes, "`NUMBER` of nodes")
+	flags.IntVar(&f.rails, "rails", usualRails, "`NUMBER` of rails")
+	flags.Uint64Var(&f.seed, "seed", 0, "plant faults chosen by this `NUMBER` instead of the usual ones")
+	flags.StringVar(&f.html, "html", defaultPage, "write the page to `FILE`, which is replaced; none for no page")
+	cmd.AddCommand(newNodeCommand(app))
 	return cmd
 }
 
-// demoSchema is the version of the JSON form of demo.
-const demoSchema = "rdmakit.demo/v1"
+// noPage is the value of --html for none.
+const noPage = "none"
 
-// demoReport is what demo prints.
-type demoReport struct {
-	Schema   string `json:"schema"`
-	Emulated bool   `json:"emulated"` // always true: nothing in the report describes this machine
-	About    string `json:"about"`
-	// Detect, Doctor and Launch are what the commands detect, doctor and env report.
-	Detect  node.DetectReport `json:"detect"`
-	Doctor  doctor.Report     `json:"doctor"`
-	Launch  launch.Plan       `json:"launch"`
-	Planted []demoFault       `json:"planted"`
-	// Unexpected holds the findings of doctor that were not planted.
-	Unexpected []doctor.Finding `json:"unexpected"`
-	Passed     bool             `json:"passed"`
-}
-
-// demoFault is a planted fault and whether doctor found it.
-type demoFault struct {
-	host.Fault
-	Found bool `json:"found"`
-	// Summary is the summary of doctor's finding, "" if doctor did not find the fault.
-	Summary string `json:"summary,omitempty"`
-}
-
-// runDemo scans and checks an emulated node and derives its environment, with the functions that
-// detect, doctor and env call on a real node. faults are the faults that doctor should find.
-func runDemo(ctx context.Context, app *cli.App, spec host.Spec, faults []host.Fault, save string) error {
-	tree, err := host.New(spec)
-	if err != nil {
-		return err
+// read returns the scenario of the flags.
+func (f *clusterFlags) read(cmd *cobra.Command) (sim.Scenario, error) {
+	changed := cmd.Flags().Changed
+	if f.scenario == "" && !changed("seed") {
+		s := usual(f.nodes, f.rails)
+		return s.Complete()
 	}
-	if save != "" {
-		if err := saveTree(tree, save); err != nil {
-			return err
+	if f.scenario != "" && changed("seed") {
+		return sim.Scenario{}, errors.New("--seed chooses faults, and --scenario has its own")
+	}
+	s := sim.Random(f.seed)
+	if f.scenario != "" {
+		text, err := os.ReadFile(f.scenario)
+		if err != nil {
+			return s, fmt.Errorf("--scenario: %w", err)
 		}
-		app.Out.Note("note: the emulated node is in %s: rdmactl doctor --from %s reads it", save, save)
-	}
-	about := spec.About() + "; " + english.Count(len(faults), "fault") + " planted"
-	report := demoReport{Schema: demoSchema, Emulated: true, About: about}
-	if err := fillDemo(ctx, app, &report, tree); err != nil {
-		return err
-	}
-	report.Planted, report.Unexpected = compareFaults(faults, report.Doctor.Findings)
-	report.Passed = len(report.Unexpected) == 0 &&
-		!slices.ContainsFunc(report.Planted, func(f demoFault) bool { return !f.Found })
-	blocks, err := report.blocks(app.Out.Wide())
-	if err != nil {
-		return err
-	}
-	if err := app.Out.Print(report, blocks...); err != nil {
-		return err
-	}
-	return report.result()
-}
-
-// fillDemo runs detect, doctor and env on the tree and stores the results in the report.
-func fillDemo(ctx context.Context, app *cli.App, report *demoReport, tree *nodetree.Tree) error {
-	n, err := sources.FromFS(tree.FS(), nil, "emulated node")
-	if err != nil {
-		return err
-	}
-	defer n.Close()
-	n.Names = pciname.New(app.Config.PCIIDs)
-	snap, partial, err := app.ScanNode(ctx, n)
-	if err != nil {
-		return err
-	}
-	if partial != nil { // the files are our own: all of them must be readable
-		return cli.Exitf(cli.ExitFault, "%d files of the emulated node could not be read", len(snap.Problems))
-	}
-	report.Detect = node.NewDetectReport(snap)
-	report.Doctor, err = doctor.Run(ctx, checks.All(), doctor.Input{Snapshot: &snap},
-		doctor.Options{Now: app.Now(), NotCovered: checks.NotCovered()})
-	if err != nil {
-		return err
-	}
-	report.Launch, err = launch.Derive(snap, launch.Options{})
-	return err
-}
-
-// compareFaults returns which planted faults doctor found, and the findings that were not planted.
-func compareFaults(faults []host.Fault, findings []doctor.Finding) (planted []demoFault, unexpected []doctor.Finding) {
-	unexpected = []doctor.Finding{}
-	for _, f := range faults {
-		planted = append(planted, demoFault{Fault: f})
-	}
-	for _, found := range findings {
-		if found.Outcome.Compare(doctor.OutcomeInfo) <= 0 {
-			continue
+		if s, err = sim.Parse(text); err != nil {
+			return s, fmt.Errorf("--scenario %s: %w", f.scenario, err)
 		}
-		i := slices.IndexFunc(planted,
-			func(f demoFault) bool { return f.Check == found.CheckID && f.Object == found.Object })
-		if i < 0 {
-			unexpected = append(unexpected, found)
-			continue
+	}
+	if changed("nodes") {
+		s.Nodes = f.nodes
+	}
+	if changed("rails") {
+		s.Rails = f.rails
+	}
+	return s.Complete()
+}
+
+// The usual cluster.
+const (
+	usualNodes = 16
+	usualRails = 4
+)
+
+// usual is the cluster of the demo: two groups of nodes, each with a leaf for each rail, and five
+// faults of different kinds, of which a smaller cluster has those for which there is a node each.
+func usual(nodes, rails int) sim.Scenario {
+	s := sim.Scenario{Nodes: nodes, Rails: rails, LeafPerRail: true, Seed: 1}
+	if nodes < 2 || rails < 1 { // Complete says so
+		return s
+	}
+	s.NodesPerLeaf = (nodes + 1) / 2
+	taken := map[int]bool{}
+	for _, f := range []sim.Fault{
+		{Kind: sim.SlowCard, Node: 3, Rail: 2, Severity: 0.4},
+		{Kind: sim.HalfPCIe, Node: 9, Rail: 1},
+		{Kind: sim.LossyCable, Node: 12, Rail: 0, Severity: 0.04},
+		{Kind: sim.JitteryHost, Node: 6, Severity: 500},
+		{Kind: sim.MissingGID, Node: 14, Rail: 3},
+	} {
+		f.Node = f.Node * nodes / usualNodes
+		f.Rail = f.Rail * rails / usualRails
+		if !taken[f.Node] && len(taken) < nodes/3 { // the others are needed to compare with
+			taken[f.Node] = true
+			s.Faults = append(s.Faults, f)
 		}
-		planted[i].Found, planted[i].Summary = true, found.Summary
 	}
-	return planted, unexpected
+	return s
 }
 
-// saveTree writes the tree to a file that does not exist yet.
-func saveTree(tree *nodetree.Tree, name string) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return fmt.Errorf("save emulated node: %w", err)
-	}
-	_, err = file.Write(tree.Text())
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return fmt.Errorf("save emulated node: %w", err)
-	}
-	return nil
+// clusterSchema is the version of the JSON form of demo.
+const clusterSchema = "rdmakit.demo-cluster/v1"
+
+// clusterReport is what demo prints.
+type clusterReport struct {
+	Schema   string         `json:"schema"`
+	Emulated bool           `json:"emulated"` // always true: nothing in the report describes this machine
+	Scenario sim.Scenario   `json:"scenario"`
+	Result   report.Summary `json:"result"`
+	Planted  []planted      `json:"planted"`
+	// Unexpected holds the verdicts about something that was not planted.
+	Unexpected []verdict.Verdict `json:"unexpected"`
+	Seconds    float64           `json:"seconds"` // that the demo took
+	Passed     bool              `json:"passed"`
 }
 
-func (r demoReport) blocks(wide bool) ([]output.Block, error) {
-	env, err := launch.Format(r.Launch, launch.FormatShell)
+// planted is a planted fault and what was found of it.
+type planted struct {
+	sim.Fault
+	Text  string `json:"text"`
+	Found bool   `json:"found"`
+	// Verdict is the cause and place of the verdict, "" if the fault was not found.
+	Verdict string `json:"verdict,omitempty"`
+}
+
+// runCluster emulates a cluster, verifies it and compares.
+func runCluster(ctx context.Context, app *cli.App, s sim.Scenario, page string) error {
+	began := time.Now()
+	run, err := verify(ctx, app, s)
+	if err != nil {
+		return err
+	}
+	found := verdict.Find(run, verdict.Options{})
+	options := report.Options{Verbose: app.Verbose(), Version: version.Info().Version}
+	r := clusterReport{
+		Schema: clusterSchema, Emulated: true, Scenario: s, Result: report.Summarize(run, found, options),
+		Unexpected: []verdict.Verdict{}, Planted: []planted{},
+	}
+	r.compare(run, &found)
+	r.Seconds = time.Since(began).Seconds()
+	if page != noPage && page != "" {
+		err := wholefile.Write(page, wholefile.Options{Mode: 0o644, Replace: true}, func(w io.Writer) error {
+			return report.HTML(w, run, found, options)
+		})
+		if err != nil {
+			return fmt.Errorf("write page: %w", err)
+		}
+	}
+	if err := app.Out.Print(r, r.blocks(run, found, options)...); err != nil {
+		return err
+	}
+	if page != noPage && page != "" {
+		app.Out.Note("page: %s", page)
+	}
+	return r.result()
+}
+
+// verify runs the verification of a cluster on its emulation.
+func verify(ctx context.Context, app *cli.App, s sim.Scenario) (*result.Run, error) {
+	c := new(clock.Manual)
+	c.Advance(app.Now().Sub(c.Now()))
+	defer virtualtime.Drive(c)()
+	network, err := sim.NewNetwork(s, sim.NetworkOptions{Clock: c})
 	if err != nil {
 		return nil, err
 	}
-	section := func(command, text string) output.Block {
-		return output.Line(output.Bold("rdmactl "+command), output.Plain(": "+text).Flow(0))
+	o := plan.Options{Seed: s.Seed, Flows: demoFlows, Step: demoStep}
+	p, err := plan.New(s.Cluster(), o)
+	if err != nil {
+		return nil, err
 	}
-	blocks := []output.Block{output.Text{Lines: [][]output.Cell{
-		{output.Warn("EMULATED"), output.Plain("  "), output.Plain(r.About).Flow(0)},
-		{
-			output.Plain("          "),
-			output.Plain("the output describes the emulated node, not this machine; " +
-				"the code is the same as on a real node").Flow(0),
-		},
-	}}}
-	blocks = append(blocks, section("detect", "the RDMA devices of the node"))
-	blocks = append(blocks, r.Detect.Blocks()...)
-	blocks = append(blocks, section("doctor", "what is wrong, and what to do about it"))
-	detail := node.DetailVerbose
-	if wide {
-		detail = node.DetailWide
-	}
-	blocks = append(blocks, node.ReportBlocks(r.Doctor, detail)...)
-	blocks = append(blocks, section("env", "the environment variables that jobs need"), output.Paragraph(string(env)))
-	return append(blocks, r.verdict()), nil
+	rounds := p.Cost().Rounds
+	app.Out.Note("EMULATED: %s, %s, %s", english.Count(s.Nodes, "node"), english.Count(s.Rails, "rail"),
+		english.Count(rounds, "round"))
+	line := app.Out.Progress("verify", rounds)
+	defer line.Done()
+	return network.Verify(ctx, o, verdict.Retest, func(leader.Progress) { line.Add(1) })
 }
 
-// verdict compares planted with found faults, one per line.
-func (r demoReport) verdict() output.Block {
-	t := output.Text{Lines: [][]output.Cell{{output.Bold("planted and found"), output.Plain(" (EMULATED)")}}}
-	for _, f := range r.Planted {
-		mark, by := output.Good("found  "), ", reported by "+f.Check+" for "+f.Object
-		if !f.Found {
-			mark, by = output.Bad("missing"), ", not reported by "+f.Check+" for "+f.Object
-		}
-		t.Lines = append(t.Lines,
-			[]output.Cell{output.Plain("  "), mark, output.Plain("  "), output.Plain(f.Text + by).Flow(0)})
-	}
-	for _, f := range r.Unexpected {
-		t.Lines = append(t.Lines, []output.Cell{
-			output.Plain("  "), output.Bad("extra  "), output.Plain("  "),
-			output.Plain(f.CheckID + " at " + f.Object + ": " + f.Summary).Flow(0),
-		})
-	}
-	if r.Passed {
-		t.Lines = append(t.Lines, []output.Cell{output.Good(
-			fmt.Sprintf("doctor found the %s, and nothing else", english.Count(len(r.Planted), "planted fault")))})
-	}
-	return t
-}
-
-// result returns nil if doctor found exactly what was planted, and an error that names the
-// difference otherwise.
-func (r demoReport) result() error {
-	if r.Passed {
-		return nil
-	}
-	var wrong []string
-	for _, f := range r.Planted {
-		if !f.Found {
-			wrong = append(wrong, fmt.Sprintf("%s at %s is missing", f.Check, f.Object))
-		}
-	}
-	for _, f := range r.Unexpected {
-		wrong = append(wrong, fmt.Sprintf("%s at %s is extra", f.CheckID, f.Object))
-	}
-	err := cli.Exitf(cli.ExitFault, "doctor did not find what was planted: %s", strings.Join(wrong, ", "))
-	return cli.WithHints(err, "this is a bug in rdmactl: please report it")
-}
+// Options of the plan: enough packets for figures that differ by less than a percent.
+const (
+	demoFlows = 4
+	demoStep  = time.Second
+)

@@ -17,15 +17,15 @@ import (
 // pictureColumns is the width of the terminal in the picture.
 const pictureColumns = 100
 
-// demoPicture draws what rdmactl demo prints to a terminal, but for the sections that are left out
-// in favour of one that README can show on a screen.
+// demoPicture draws what rdmactl demo node prints to a terminal, but for the sections that are left
+// out in favour of one that README can show on a screen.
 func demoPicture() ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	app := cli.NewApp(commands.All())
 	app.Stdout, app.Stderr, app.Environ = &stdout, &stderr, nil
 	app.IsTerminal = func(stream any) bool { return stream == app.Stdout }
 	app.Size = func() (int, int) { return pictureColumns, 0 }
-	if code := app.Run(context.Background(), []string{"demo", "--color", "always"}); code != 0 {
+	if code := app.Run(context.Background(), []string{"demo", "node", "--color", "always"}); code != 0 {
 		return nil, fmt.Errorf("picture of the demo: exit code %d: %s", code, stderr.Bytes())
 	}
 	lines := strings.Split(strings.TrimRight(stdout.String(), "\n"), "\n")
@@ -38,7 +38,7 @@ func demoPicture() ([]byte, error) {
 			return nil, fmt.Errorf("picture of the demo: %w", err)
 		}
 	}
-	return termsvg.Draw("$ rdmactl demo", lines)
+	return termsvg.Draw("$ rdmactl demo node", lines)
 }
 
 // leaveOut puts "…" in the place of the lines from the one that begins with from up to the one

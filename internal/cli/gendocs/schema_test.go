@@ -183,7 +183,8 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 		"kubernetes"), filepath.Join("..", "..", "testkit", "testtrees", "58_two_ib_fabrics.tree")
 	others := [][]string{
 		{"config", "show", "-o", "json"},
-		{"demo", "-o", "json"},
+		{"demo", "node", "-o", "json"},
+		{"demo", "--nodes", "4", "--rails", "1", "--html", "none", "-o", "json"},
 		{"applet", "list", "-o", "json"},
 		{"applet", "install", t.TempDir(), "-o", "json"},
 		{

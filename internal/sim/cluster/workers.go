@@ -29,10 +29,11 @@ func (n *Network) Worker(node int) worker.Config {
 	w := worker.Node{
 		Name: n.s.Cluster().Nodes[node].Name, Facts: facts.Facts, Findings: facts.Findings, Scale: n.Scale(),
 	}
+	cards := n.s.Cluster().Nodes[node].Rails
 	for rail := range n.s.Rails {
 		state := &n.m.card[node*n.s.Rails+rail]
 		card := worker.Card{
-			Rail: rail, Name: n.Name(node, rail), Gbps: n.o.Rate / 1e9, Port: 1,
+			Rail: rail, Name: cards[rail].Device, Gbps: n.o.Rate / 1e9, Port: 1,
 			Facts: facts.Cards[rail].Facts, Failure: facts.Cards[rail].Failure,
 		}
 		var mu sync.Mutex
@@ -119,7 +120,7 @@ func (l *link) Do(ctx context.Context, c protocol.Command) (protocol.Reply, erro
 
 // Verify runs a verification over the workers of the network.
 func (n *Network) Verify(
-	ctx context.Context, o plan.Options, suspects func(*result.Run) ([]int32, []int32),
+	ctx context.Context, o plan.Options, suspects func(*result.Run) ([]int32, []int32), progress func(leader.Progress),
 ) (run *result.Run, err error) {
 	all, err := plan.New(n.s.Cluster(), o)
 	if err != nil {
@@ -142,5 +143,6 @@ func (n *Network) Verify(
 	}
 	return leader.Verify(ctx, f, leader.Config{
 		Plan: p, Scale: f.Scale(), LeavesFrom: "scenario", Suspects: suspects, Now: n.o.Clock.Now,
+		Progress: progress,
 	})
 }

@@ -80,7 +80,7 @@ func Management() NIC {
 	}
 }
 
-// Demo returns the node of `rdmactl demo`: eight 400 Gb/s RoCE rails with a GPU each, a
+// Demo returns the node of `rdmactl demo node`: eight 400 Gb/s RoCE rails with a GPU each, a
 // management card, and two faults that also occur on real nodes.
 func Demo() Spec {
 	return Spec{

@@ -22,10 +22,10 @@ func demoOf(spec host.Spec, faults []host.Fault, args ...string) (code int, stdo
 	app.IsTerminal = func(any) bool { return false }
 	app.Environ = nil
 	app.Commands = []cli.Entry{{Group: cli.GroupNode, Build: func(app *cli.App) *cobra.Command {
-		return clitest.Command("demo",
+		return clitest.Command("node",
 			func(cmd *cobra.Command) error { return runDemo(cmd.Context(), app, spec, faults, "") })
 	}}}
-	code = app.Run(context.Background(), append([]string{"demo"}, args...))
+	code = app.Run(context.Background(), append([]string{"node"}, args...))
 	return code, out.String(), errOut.String()
 }
 
@@ -70,7 +70,7 @@ func TestDemoStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	app.Commands = []cli.Entry{{Group: cli.GroupNode, Build: func(app *cli.App) *cobra.Command {
-		return clitest.Command("demo", func(*cobra.Command) error {
+		return clitest.Command("node", func(*cobra.Command) error {
 			err := runDemo(ctx, app, host.Demo(), nil, "")
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("runDemo after the end of its context = %v, want %v", err, context.Canceled)
@@ -78,5 +78,5 @@ func TestDemoStops(t *testing.T) {
 			return err
 		})
 	}}}
-	app.Run(context.Background(), []string{"demo"})
+	app.Run(context.Background(), []string{"node"})
 }
