@@ -268,3 +268,19 @@ func TestOrder(t *testing.T) {
 		t.Errorf("got %q for shuffled samples, want %q", got, want)
 	}
 }
+
+// TestSharedUplinks has flows that share uplinks, so that each round has other rates.
+func TestSharedUplinks(t *testing.T) {
+	for _, c := range []struct{ nodes, perLeaf int }{{16, 4}, {32, 8}, {64, 16}, {200, 32}} {
+		for seed := range uint64(3) {
+			w := newWorld(seed, c.nodes, 4, c.perLeaf)
+			w.uplinks["leaf-2"] = 0.5
+			expect(t, Find(w.run(t), Options{}), "leaf-uplinks: leaf leaf-2")
+			w = newWorld(seed, c.nodes, 4, c.perLeaf)
+			w.uplinks[""] = 0.5
+			expect(t, Find(w.run(t), Options{}), "oversubscribed: the fabric")
+			w.uplinks[""] = 1 // as many as there are nodes
+			expect(t, Find(w.run(t), Options{}))
+		}
+	}
+}

@@ -363,8 +363,12 @@ func (v *view) worstLeaf(s *set) (worst leafValue, found bool) {
 	sigma = min(max(sigma, v.o.Floor), 4*v.o.Floor)
 	middle := quantile(ref, uplinkShare)
 	for _, x := range all {
+		least := leafLoss
+		if x.within-middle > -math.Log1p(-fewSpines) { // all uplinks are short: leaves of few nodes differ
+			least = 3 * leafLoss
+		}
 		for _, value := range x.value {
-			if y := middle - value; y > -math.Log1p(-leafLoss) && y > v.o.Z*sigma {
+			if y := middle - value; y > -math.Log1p(-least) && y > v.o.Z*sigma {
 				x.deficit = max(x.deficit, y)
 			}
 		}

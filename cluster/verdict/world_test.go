@@ -38,6 +38,10 @@ type world struct {
 	stages     []plan.Name
 	allPairs   int
 	retest     [][]plan.Pair
+	// uplinks is the capacity of a leaf's uplinks of a rail by the rates of its nodes, "" for all
+	// leaves. The flows of a round share it.
+	uplinks map[string]float64
+	crowd   map[string]float64 // flows of the round that leave or enter a leaf
 }
 
 // newWorld returns a healthy cluster of nodes with rails of 400 Gb/s, perLeaf nodes to a leaf, 0
@@ -50,7 +54,8 @@ func newWorld(seed uint64, nodes, rails, perLeaf int) *world {
 		symbol: map[plan.End]float64{}, downs: map[plan.End]float64{}, dead: map[plan.End]bool{},
 		detour: map[plan.End]float64{}, tail: map[int32]float64{}, pauses: map[int32]float64{},
 		leafShare: map[string]float64{}, badUplink: map[string]int{}, noPFC: map[string]bool{},
-		lostAt: map[int32]int{}, cardFactor: map[plan.End]float64{},
+		uplinks: map[string]float64{}, crowd: map[string]float64{}, lostAt: map[int32]int{},
+		cardFactor: map[plan.End]float64{},
 	}
 	for i := range nodes {
 		n := plan.Node{Name: fmt.Sprintf("gpu-%d", i+1)}
@@ -148,8 +153,17 @@ func (w *world) run(t testing.TB) *result.Run {
 
 func (w *world) measure(r *result.Run, p *plan.Plan, s *plan.Stage, stage, round, attempt int, x plan.Round) {
 	receivers := map[int32]int{}
+	clear(w.crowd)
 	for _, f := range x.Flows {
 		receivers[f.To]++
+		if a, b := w.leaf(f.From), w.leaf(f.To); a != b {
+			w.crowd[a+" out"]++
+			w.crowd[b+" in"]++
+			if f.Both {
+				w.crowd[b+" out"]++
+				w.crowd[a+" in"]++
+			}
+		}
 	}
 	for _, f := range x.Flows {
 		if w.away(s.Name, round, f.From) || w.away(s.Name, round, f.To) {
@@ -210,6 +224,9 @@ func (w *world) rate(smp result.Sample, stage plan.Name, senders int) result.Sam
 			}
 		}
 	}
+	if la != lb {
+		y = min(y, w.uplink(la, " out"), w.uplink(lb, " in"))
+	}
 	loss := 1 - (1-w.lossTx[a])*(1-w.lossRx[b])
 	y /= 1 + 3000*loss
 	if stage == plan.StageIncast && senders > 1 {
@@ -259,6 +276,24 @@ func (w *world) rate(smp result.Sample, stage plan.Name, senders int) result.Sam
 		smp.Detail = d
 	}
 	return smp
+}
+
+// uplink returns what a flow gets of a leaf's uplinks.
+func (w *world) uplink(leaf, direction string) float64 {
+	share, ok := w.uplinks[leaf]
+	if all, always := w.uplinks[""]; always && (!ok || all < share) {
+		share, ok = all, true
+	}
+	if !ok {
+		return 1
+	}
+	nodes := 0.0
+	for i := range w.cluster.Nodes {
+		if w.leaf(int32(i)) == leaf {
+			nodes++
+		}
+	}
+	return nodes * share / max(w.crowd[leaf+direction], 1)
 }
 
 // flows returns shares of 16 flows over n uplinks of which one has a fifth of the rate.
