@@ -37,6 +37,8 @@ type rates struct {
 	ref         []classRef
 	noise       float64 // standard deviation of a sample
 	buffer      []float32
+	permMiddle  float64 // median of permutations, if permKnown
+	permKnown   bool
 	shared      []bool // cards measured over uplinks that are too few; nil if they are not
 }
 

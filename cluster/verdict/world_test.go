@@ -38,6 +38,7 @@ type world struct {
 	stages     []plan.Name
 	allPairs   int
 	retest     [][]plan.Pair
+	echo       bool // a slow direction slows down the other one of a pair
 	// uplinks is the capacity of a leaf's uplinks of a rail by the rates of its nodes, "" for all
 	// leaves. The flows of a round share it.
 	uplinks map[string]float64
@@ -212,6 +213,9 @@ func (w *world) away(stage plan.Name, round int, node int32) bool {
 func (w *world) rate(smp result.Sample, stage plan.Name, senders int) result.Sample {
 	a, b := smp.From, smp.To
 	y := min(share(w.tx, a)*w.vary(a), share(w.rx, b)*w.vary(b))
+	if stage == plan.StagePairs && w.echo { // the partner's traffic delays acknowledgements
+		y = min(y, share(w.rx, a), share(w.tx, b))
+	}
 	la, lb := w.leaf(a.Node), w.leaf(b.Node)
 	var flows []float32
 	if la != lb && la != "" {
