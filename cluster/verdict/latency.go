@@ -118,7 +118,7 @@ func (v *view) jitter() {
 		s := &v.run.Samples[i]
 		l := v.latency(s)
 		f, t := v.find(s.From), v.find(s.To)
-		if l == nil || f < 0 || t < 0 || s.From.Node == s.To.Node || v.cards[f].known[tx] || v.cards[t].known[rx] ||
+		if l == nil || f < 0 || t < 0 || s.From.Node == s.To.Node || v.faulty[f] || v.faulty[t] ||
 			refs[s.Load].n < fewPeers {
 			continue
 		}
