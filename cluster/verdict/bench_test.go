@@ -19,5 +19,20 @@ func benchmarkFind(b *testing.B, n int) {
 	b.ReportMetric(float64(len(run.Samples)), "samples")
 }
 
+// BenchmarkLossy has a tenth of bad links.
+func BenchmarkLossy(b *testing.B) {
+	w := newWorld(1, 2000, 8, 32)
+	for i := range 1600 {
+		w.lossTx[end(i, i%8)] = 1e-4
+	}
+	run := w.run(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if r := Find(run, Options{}); len(r.Verdicts) != 1600 {
+			b.Fatalf("%d verdicts of 1600", len(r.Verdicts))
+		}
+	}
+}
+
 func BenchmarkFind1000(b *testing.B)  { benchmarkFind(b, 1000) }
 func BenchmarkFind10000(b *testing.B) { benchmarkFind(b, 10_000) }

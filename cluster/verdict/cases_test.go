@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -232,6 +233,24 @@ func TestTakeOut(t *testing.T) {
 	}
 }
 
+// TestRepeatedJitter has repeats, all of which are of the suspect: they are no reference.
+func TestRepeatedJitter(t *testing.T) {
+	w := newWorld(1, 3, 8, 0)
+	w.tail[2] = 5
+	w.retest = [][]plan.Pair{{{A: 0, B: 2}}, {{A: 1, B: 2}}}
+	expect(t, Find(w.run(t), Options{}), "jitter: gpu-3")
+}
+
+// TestFewGoodPartners has one good partner of three for each good card.
+func TestFewGoodPartners(t *testing.T) {
+	w := newWorld(1, 4, 8, 0)
+	for r := range 8 {
+		w.tx[end(0, r)], w.rx[end(0, r)] = 0.7, 0.7
+		w.tx[end(1, r)], w.rx[end(1, r)] = 0.5, 0.5
+	}
+	expect(t, Find(w.run(t), Options{}), "slow-node: gpu-1", "slow-node: gpu-2")
+}
+
 func TestBaseline(t *testing.T) {
 	w := newWorld(1, 3, 1, 0)
 	before := w.run(t)
@@ -255,6 +274,52 @@ func TestHashing(t *testing.T) {
 	}
 }
 
+// TestCollisions has two leaves, and flows that halve each other when they are hashed onto one
+// uplink.
+func TestCollisions(t *testing.T) {
+	for _, perLeaf := range []int{4, 8} {
+		w := newWorld(1, 16, 4, perLeaf)
+		run := w.run(t)
+		for i := range run.Samples {
+			s := &run.Samples[i]
+			if s.Gbps == 0 || run.Stages[s.Stage].Name != plan.StagePairs {
+				continue
+			}
+			flows := []float32{s.Gbps / 4, s.Gbps / 4, s.Gbps / 4, s.Gbps / 4}
+			if w.leaf(s.From.Node) != w.leaf(s.To.Node) && w.rng.IntN(4) == 0 {
+				flows[w.rng.IntN(4)] *= 0.5
+			}
+			s.Detail = &result.Detail{Flows: flows}
+		}
+		expect(t, Find(run, Options{}))
+	}
+}
+
+// TestRoutedSubnets has a subnet for each leaf and rail, and a leaf with a single node.
+func TestRoutedSubnets(t *testing.T) {
+	w := newWorld(1, 9, 4, 8)
+	for i := range 9 {
+		for r := range 4 {
+			w.fact(i, r, result.FactSubnet, fmt.Sprintf("10.%d.%d.0/24", r, i/8))
+		}
+	}
+	expect(t, Find(w.run(t), Options{}))
+	w.fact(4, 1, result.FactSubnet, "10.2.0.0/24")
+	w.fact(4, 2, result.FactSubnet, "10.1.0.0/24")
+	expect(t, Find(w.run(t), Options{}), "rails: gpu-5")
+}
+
+// TestEcho has pairs whose slow direction slows down the other one, too: traffic of one way tells.
+func TestEcho(t *testing.T) {
+	for seed := range uint64(3) {
+		w := newWorld(seed, 16, 4, 4)
+		w.echo, w.rx[end(4, 2)], w.tx[end(7, 1)] = true, 0.5, 0.7
+		w.tx[end(10, 0)], w.rx[end(10, 0)] = 0.6, 0.6
+		expect(t, Find(w.run(t), Options{}), "slow-receive: gpu-5 mlx5_2:1 (what it receives)",
+			"slow-send: gpu-8 mlx5_1:1 (what it sends)", "slow: gpu-11 mlx5_0:1")
+	}
+}
+
 // TestOrder checks that the order of samples doesn't matter.
 func TestOrder(t *testing.T) {
 	w := newWorld(1, 16, 4, 4)
@@ -266,5 +331,21 @@ func TestOrder(t *testing.T) {
 	})
 	if got := brief(Find(run, Options{})); !slices.Equal(got, want) {
 		t.Errorf("got %q for shuffled samples, want %q", got, want)
+	}
+}
+
+// TestSharedUplinks has flows that share uplinks, so that each round has other rates.
+func TestSharedUplinks(t *testing.T) {
+	for _, c := range []struct{ nodes, perLeaf int }{{16, 4}, {32, 8}, {64, 16}, {200, 32}} {
+		for seed := range uint64(3) {
+			w := newWorld(seed, c.nodes, 4, c.perLeaf)
+			w.uplinks["leaf-2"] = 0.5
+			expect(t, Find(w.run(t), Options{}), "leaf-uplinks: leaf leaf-2")
+			w = newWorld(seed, c.nodes, 4, c.perLeaf)
+			w.uplinks[""] = 0.5
+			expect(t, Find(w.run(t), Options{}), "oversubscribed: the fabric")
+			w.uplinks[""] = 1 // as many as there are nodes
+			expect(t, Find(w.run(t), Options{}))
+		}
 	}
 }

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"container/heap"
 	"math"
 	"slices"
 )
@@ -114,12 +115,26 @@ func (e *events) eliminate(share, background float64) []blame {
 		k[p] = len(list)
 	}
 	gone := make([]bool, len(e.list))
-	var out []blame
-	for {
-		best := e.strongest(k, share, background)
-		if best < 0 {
-			return out
+	queue := make(candidates, 0, len(k))
+	for _, p := range slices.Sorted(keys(k)) {
+		if score := e.score(p, k[p], share, background); score > 0 {
+			queue = append(queue, candidate{p, score})
 		}
+	}
+	heap.Init(&queue)
+	var out []blame
+	for len(queue) > 0 {
+		best := queue[0].place
+		if score := e.score(best, k[best], share, background); score < queue[0].score {
+			// Others have taken events from it. Scores never grow, so the queue stays right.
+			if queue[0].score = score; score > 0 {
+				heap.Fix(&queue, 0)
+			} else {
+				heap.Pop(&queue)
+			}
+			continue
+		}
+		heap.Pop(&queue)
 		b := blame{card: best / 2, dir: int(best % 2), n: int(e.n[best]), k: k[best], or: -1, again: int(e.again[best])}
 		b.p = math.Max(binomialTail(b.n, b.k, background), 1e-300)
 		e.fill(&b, best, at[best], gone)
@@ -132,6 +147,7 @@ func (e *events) eliminate(share, background float64) []blame {
 		}
 		out = append(out, b)
 	}
+	return out
 }
 
 // background returns the probability of an event in a sample of healthy places: the lower quartile
@@ -154,22 +170,44 @@ func (e *events) background() float64 {
 	return min(max(e.floor, quantile(shares, 0.25)), 0.99)
 }
 
-// strongest returns the place with the clearest excess of events, -1 for none.
-func (e *events) strongest(k map[int32]int, share, background float64) int32 {
-	best, score := int32(-1), 0.0
-	for _, p := range slices.Sorted(keys(k)) {
-		n := int(e.n[p])
-		if k[p] == 0 || n == 0 || float64(k[p]) < share*float64(n) {
-			continue
-		}
-		// The likelihood ratio of all against the background; a tie goes to the larger share.
-		f := float64(k[p]) / float64(n)
-		s := float64(k[p])*math.Log(f/background) + f
-		if s > score {
-			best, score = p, s
-		}
+// score returns how clearly the events of a place exceed the background: the likelihood ratio, and
+// the larger share at a tie; 0 if too few samples have one.
+func (e *events) score(place int32, k int, share, background float64) float64 {
+	n := int(e.n[place])
+	if k == 0 || n == 0 || float64(k) < share*float64(n) {
+		return 0
 	}
-	return best
+	f := float64(k) / float64(n)
+	if f < 1.5*background {
+		return 0 // as usual
+	}
+	return float64(k)*math.Log(f/background) + f
+}
+
+// candidate is a place that may be to blame.
+type candidate struct {
+	place int32
+	score float64
+}
+
+// candidates is a heap, the strongest first.
+type candidates []candidate
+
+func (c candidates) Len() int { return len(c) }
+func (c candidates) Less(i, j int) bool {
+	return c[i].score > c[j].score || c[i].score == c[j].score && c[i].place < c[j].place
+}
+func (c candidates) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+func (c *candidates) Push(x any) {
+	if added, ok := x.(candidate); ok {
+		*c = append(*c, added)
+	}
+}
+
+func (c *candidates) Pop() any {
+	last := (*c)[len(*c)-1]
+	*c = (*c)[:len(*c)-1]
+	return last
 }
 
 func (e *events) fill(b *blame, place int32, list []int32, gone []bool) {

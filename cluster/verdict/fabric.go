@@ -68,7 +68,8 @@ func (v *view) oversubscribed() {
 }
 
 // ignoreCross takes the effect of oversubscription from samples between leaves, and leaves them out
-// of the estimates of cards that have samples within their leaf.
+// of the estimates of cards that have samples within their leaf. The others are compared by what
+// they do between leaves, where uplinks are shared by chance: only much less counts.
 func (v *view) ignoreCross(drop float64) {
 	s := v.rate.pairs
 	inside := make([]bool, len(v.cards))
@@ -76,6 +77,10 @@ func (v *view) ignoreCross(drop float64) {
 		if !v.crosses(v.cards[s.from[i]].end.Node, v.cards[s.to[i]].end.Node) {
 			inside[s.from[i]], inside[s.to[i]] = true, true
 		}
+	}
+	v.rate.shared = make([]bool, len(v.cards))
+	for c, ok := range inside {
+		v.rate.shared[c] = !ok
 	}
 	for i := range s.y {
 		if !v.crosses(v.cards[s.from[i]].end.Node, v.cards[s.to[i]].end.Node) {

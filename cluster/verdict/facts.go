@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/result"
 )
 
@@ -227,23 +228,12 @@ func (v *view) missingGIDs() {
 // subnets finds cards with an address of another rail's subnet: exchanged cables, or an address
 // that is wrong.
 func (v *view) subnets() {
-	usual := map[int16]string{}
-	byRail := map[int16][]int32{}
-	for i := range v.cards {
-		if c := &v.cards[i]; c.facts[result.FactSubnet] != "" {
-			byRail[c.end.Rail] = append(byRail[c.end.Rail], int32(i))
-		}
-	}
-	x := comparison{fact: result.FactSubnet, better: strings.Compare}
-	for rail, list := range byRail {
-		if value, ok := v.usual(list, x); ok && len(list) > 2 {
-			usual[rail] = value
-		}
-	}
+	usual := v.usualSubnets()
+	var failing []bool
 	for i := range v.cards {
 		a := &v.cards[i]
 		subnet := a.facts[result.FactSubnet]
-		want, ok := usual[a.end.Rail]
+		want, ok := v.subnetOf(usual, a.end)
 		if !ok || subnet == "" || subnet == want || a.known[tx] {
 			continue
 		}
@@ -251,6 +241,12 @@ func (v *view) subnets() {
 			v.exchanged(int32(i), b, 0.96, fmt.Sprintf("each has the subnet of the other's rail: %s and %s", subnet,
 				want), nil)
 			continue
+		}
+		if failing == nil {
+			failing = v.failing()
+		}
+		if !failing[i] {
+			continue // it is routed
 		}
 		v.accuse(int32(i), Verdict{
 			Cause: CauseSubnet, Severity: v.lostShare(int32(i)), Confidence: 0.9,
@@ -260,13 +256,71 @@ func (v *view) subnets() {
 	}
 }
 
+// usualSubnets returns the subnet that most cards of a rail have: of each leaf, for a routed fabric
+// has a subnet for each; and of the whole rail, by leaf -1, if it is that of most leaves.
+func (v *view) usualSubnets() map[leafRail]string {
+	lists := map[leafRail][]int32{}
+	for i := range v.cards {
+		if c := &v.cards[i]; c.facts[result.FactSubnet] != "" {
+			rail := int32(c.end.Rail)
+			lists[leafRail{-1, rail}] = append(lists[leafRail{-1, rail}], int32(i))
+			if l := v.leaf[c.end.Node]; l >= 0 {
+				lists[leafRail{l, rail}] = append(lists[leafRail{l, rail}], int32(i))
+			}
+		}
+	}
+	usual := map[leafRail]string{}
+	x := comparison{fact: result.FactSubnet, better: strings.Compare}
+	for k, list := range lists {
+		if value, ok := v.usual(list, x); ok && len(list) > 2 {
+			usual[k] = value
+		}
+	}
+	return usual
+}
+
+// subnetOf returns the subnet that a card should have.
+func (v *view) subnetOf(usual map[leafRail]string, e plan.End) (string, bool) {
+	if l := v.leaf[e.Node]; l >= 0 {
+		if subnet, ok := usual[leafRail{l, int32(e.Rail)}]; ok {
+			return subnet, true
+		}
+	}
+	subnet, ok := usual[leafRail{-1, int32(e.Rail)}]
+	return subnet, ok
+}
+
+// failing returns of each card whether most of its measurements with others failed.
+func (v *view) failing() []bool {
+	n, failed := make([]int, len(v.cards)), make([]int, len(v.cards))
+	for i := range v.run.Samples {
+		s := &v.run.Samples[i]
+		for _, e := range [2]plan.End{s.From, s.To} {
+			c := v.find(e)
+			if c < 0 || s.From.Node == s.To.Node {
+				continue
+			}
+			n[c]++
+			if s.Detail != nil && s.Detail.Failure != nil {
+				failed[c]++
+			}
+		}
+	}
+	out := make([]bool, len(v.cards))
+	for c := range out {
+		out[c] = 2*failed[c] > n[c]
+	}
+	return out
+}
+
 // counterpart returns the card of the same node that has a's subnet as its rail's and the other way
 // round, -1 for none.
-func (v *view) counterpart(a int32, subnet, want string, usual map[int16]string) int32 {
+func (v *view) counterpart(a int32, subnet, want string, usual map[leafRail]string) int32 {
 	from, to := v.nodeCards(v.cards[a].end.Node)
 	for b := from; b < to; b++ {
 		c := &v.cards[b]
-		if b != a && !c.known[tx] && usual[c.end.Rail] == subnet && c.facts[result.FactSubnet] == want {
+		if other, _ := v.subnetOf(usual, c.end); b != a && !c.known[tx] && other == subnet &&
+			c.facts[result.FactSubnet] == want {
 			return b
 		}
 	}

@@ -51,6 +51,10 @@ func analyse(run *result.Run, o Options) *view {
 	v.flows()
 	v.rateLeaves()
 	v.rateCards()
+	v.faulty = make([]bool, len(v.cards))
+	for c := range v.cards {
+		v.faulty[c] = v.cards[c].known[tx]
+	}
 	v.slowCards()
 	v.detours()
 	v.jitter()

@@ -170,6 +170,16 @@ func TestPlanted(t *testing.T) {
 			[]string{"firmware: gpu-5 mlx5_2:1"},
 		},
 		{"clock", func(w *world) { w.nodes[4].Clock = 5e9 }, []string{"clock: gpu-5"}},
+		{"pauses that cost a little", func(w *world) {
+			w.pauses[6] = 0.9
+			for r := range 4 {
+				w.tx[end(6, r)], w.rx[end(6, r)] = 0.75, 0.75
+			}
+		}, []string{"pauses: gpu-7"}},
+		{"a slow card of a host that pauses", func(w *world) {
+			w.pauses[6] = 0.9
+			w.tx[end(6, 1)] = 0.6
+		}, []string{"pauses: gpu-7", "slow-send: gpu-7 mlx5_1:1 (what it sends)"}},
 		{
 			"two faults of a node", func(w *world) { w.tx[end(6, 0)] = 0.5; w.tail[6] = 5 },
 			[]string{"jitter: gpu-7", "slow-send: gpu-7 mlx5_0:1 (what it sends)"},

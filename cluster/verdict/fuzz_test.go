@@ -152,10 +152,14 @@ func FuzzFind(f *testing.F) {
 
 // FuzzFindJSON reads runs as JSON.
 func FuzzFindJSON(f *testing.F) {
-	for seed := range uint64(8) {
-		if b, err := json.Marshal(hostile(seed)); err == nil {
-			f.Add(b)
+	for seed := range uint64(4) {
+		w := newWorld(seed, 3, 2, 1)
+		w.tx[end(1, 0)], w.lossTx[end(0, 1)], w.badUplink["leaf-1"] = 0.5, 1e-3, 4
+		b, err := json.Marshal(w.run(f))
+		if err != nil {
+			f.Fatal(err)
 		}
+		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var run result.Run

@@ -118,7 +118,7 @@ func (v *view) jitter() {
 		s := &v.run.Samples[i]
 		l := v.latency(s)
 		f, t := v.find(s.From), v.find(s.To)
-		if l == nil || f < 0 || t < 0 || s.From.Node == s.To.Node || v.cards[f].known[tx] || v.cards[t].known[rx] ||
+		if l == nil || f < 0 || t < 0 || s.From.Node == s.To.Node || v.faulty[f] || v.faulty[t] ||
 			refs[s.Load].n < fewPeers {
 			continue
 		}
@@ -206,12 +206,17 @@ func (v *view) judgeMeetings(list []*meeting) {
 // of 50 ms in a step of 1 s is a twentieth.
 const little = 0.2
 
+// much is the share that it loses at most, on all of its cards alike, if what is lost meanwhile is
+// sent again after a timeout.
+const much = 0.5
+
 // hostVerdict adds a verdict about a node's host. It explains cards that are a little slow.
 func (v *view) hostVerdict(node int32, x Verdict) {
 	v.addHost(node, &x)
 	v.verdicts = slices.DeleteFunc(v.verdicts, func(y Verdict) bool {
 		slow := repeatable(y.Cause) == plan.StagePairs && strings.HasPrefix(string(y.Cause), string(CauseSlow)) &&
-			y.Severity < little && len(y.Where.Or) == 0 && len(y.Where.Ends) > 0 && y.Where.Ends[0].Node == node
+			(y.Severity < little || y.Cause == CauseSlowNode && y.Severity < much) && len(y.Where.Or) == 0 &&
+			len(y.Where.Ends) > 0 && y.Where.Ends[0].Node == node
 		if slow {
 			x.Evidence = append(x.Evidence, y.Evidence...)
 		}

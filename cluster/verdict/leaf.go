@@ -78,20 +78,42 @@ func (v *view) leafEvents(e *events, what string) map[leafRail]bool {
 			return bad
 		}
 		best, share, ok := leafRail{}, 0.0, false
-		shares := make([]float64, len(groups))
-		for i, g := range groups {
-			shares[i] = v.leafShare(e, g, cross, within)
-			if f := shares[i]; f > share && !bad[g] && !single(far[g]) {
+		var shares []float64
+		for _, g := range groups {
+			f := v.leafShare(e, g, cross, within)
+			if !math.IsNaN(f) {
+				shares = append(shares, f)
+			}
+			if f > share && !bad[g] && !single(far[g]) {
 				best, share, ok = g, f, true
 			}
 		}
-		if usual := quantile(shares, 0.5); !ok || share < leastUneven || share < 1.5*usual && len(v.leaves) > 2 {
+		if !ok || share < leastUneven {
+			return bad
+		}
+		if !v.standsOut(share, shares, what) {
+			v.gap("uplinks", "traffic between leaves %s in %.0f %% of the steps, at all leaves about alike: "+
+				"hashing and congestion do that, too", what, 100*share)
 			return bad
 		}
 		bad[best] = true
 		list = v.uplinkVerdict(e, best, list, share, what)
 	}
 	return bad
+}
+
+// fewLeaves is the number of leaves below which they can't be compared with each other.
+const fewLeaves = 3
+
+// standsOut reports whether the share of a leaf is an outlier among those of all leaves. Two leaves
+// share all of their traffic: then only a loss without congestion speaks of an uplink.
+func (v *view) standsOut(share float64, shares []float64, what string) bool {
+	if len(v.leaves) < fewLeaves {
+		return what == lossyFlows
+	}
+	middle, sigma := spread(shares)
+	// A bad leaf is the far end of others, which are half as bad among three.
+	return share > 1.5*middle && share-middle > v.o.Z*min(max(sigma, 2*v.o.Floor), middle/v.o.Z+2*v.o.Floor)
 }
 
 // single reports whether most events are with one card: then that one is bad.
@@ -104,7 +126,7 @@ func single(far map[int32]int) bool {
 }
 
 // leafShare returns the share of samples to other leaves with an event that three quarters of a
-// leaf's cards exceed, 0 if there are as many within the leaf.
+// leaf's cards exceed, 0 if there are as many within the leaf, NaN if there are no such samples.
 func (v *view) leafShare(e *events, g leafRail, cross, within map[int32]int) float64 {
 	var shares []float64
 	inside, insideBad, outsideBad, outside := 0, 0, 0, 0
@@ -114,6 +136,9 @@ func (v *view) leafShare(e *events, g leafRail, cross, within map[int32]int) flo
 			outside, outsideBad = outside+n, outsideBad+cross[c]
 		}
 		inside, insideBad = inside+int(e.all[c]-e.cross[c]), insideBad+within[c]
+	}
+	if len(shares) == 0 {
+		return math.NaN()
 	}
 	if len(shares) < 2 || 2*insideBad*outside > outsideBad*inside && inside > 0 {
 		return 0
@@ -169,7 +194,11 @@ func (v *view) uplinkVerdict(e *events, g leafRail, list []event, share float64,
 	return rest
 }
 
-const unevenFlows = "has source ports slower than the others"
+// What leaves are accused of.
+const (
+	unevenFlows = "has source ports slower than the others"
+	lossyFlows  = "loses packets"
+)
 
 // slowFlow is the share of the median flow below which a flow is slow. Queue pairs of one pair
 // share its bandwidth evenly; hashing onto shared uplinks gives two flows half each.
@@ -363,8 +392,12 @@ func (v *view) worstLeaf(s *set) (worst leafValue, found bool) {
 	sigma = min(max(sigma, v.o.Floor), 4*v.o.Floor)
 	middle := quantile(ref, uplinkShare)
 	for _, x := range all {
+		least := leafLoss
+		if x.within-middle > -math.Log1p(-fewSpines) { // all uplinks are short: leaves of few nodes differ
+			least = 3 * leafLoss
+		}
 		for _, value := range x.value {
-			if y := middle - value; y > -math.Log1p(-leafLoss) && y > v.o.Z*sigma {
+			if y := middle - value; y > -math.Log1p(-least) && y > v.o.Z*sigma {
 				x.deficit = max(x.deficit, y)
 			}
 		}

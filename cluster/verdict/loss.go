@@ -15,6 +15,7 @@ type errorsOf struct {
 	link            [2]float64 // symbol errors and uncorrected code words, by side
 	downed          [2]float64
 	discards, pause float64
+	congestion      float64 // discards, pause frames, marks and notifications
 }
 
 func errorsIn(d *result.Detail) (e errorsOf) {
@@ -47,8 +48,12 @@ func errorsIn(d *result.Detail) (e errorsOf) {
 			e.downed[side] += x
 		case result.CounterDiscards:
 			e.discards += x
+			e.congestion += x
 		case result.CounterPauseRcvd, result.CounterPauseSent:
 			e.pause += x
+			e.congestion += x
+		case result.CounterCNPSent, result.CounterCNPReceived, result.CounterECN:
+			e.congestion += x
 		}
 	}
 	e.lost = max(again, missed)
@@ -278,13 +283,27 @@ func (v *view) fromBlame(b blame, x Verdict) Verdict {
 	return x
 }
 
+// congested returns in how many samples counters speak of congestion.
+func (v *view) congested(list []event) (n int) {
+	for _, x := range list {
+		if errorsIn(v.run.Samples[x.sample].Detail).congestion > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // uplinkLoss looks for leaves whose samples to other leaves lose packets while those within don't,
 // and takes such samples off the list.
 func (v *view) uplinkLoss(e *events) {
 	if len(v.leaves) < 2 {
 		return
 	}
-	bad := v.leafEvents(e, "loses packets")
+	if congested := v.congested(e.list); len(v.leaves) < fewLeaves && 2*congested > len(e.list) {
+		v.gap("uplinks", "%d of %d steps with losses had congestion", congested, len(e.list))
+		return
+	}
+	bad := v.leafEvents(e, lossyFlows)
 	if len(bad) == 0 {
 		return
 	}

@@ -151,6 +151,9 @@ func (v *view) slowCard(c int32, loops loopbacks) {
 	default:
 		x.Cause, x.Where.Direction = CauseSlowReceive, Receives
 	}
+	if x.Cause == CauseSlow {
+		v.oneWay(c, &x)
+	}
 	// A clearly smaller deficit of one direction is an echo of the other, in shared resources.
 	if a, b := r.deficit[tx][c], r.deficit[rx][c]; x.Cause == CauseSlow && max(a, b) > 4*min(a, b) {
 		if a > b {
@@ -173,6 +176,53 @@ func (v *view) slowCard(c int32, loops loopbacks) {
 	x = v.tellApart(c, x, loops)
 	v.pcieFinding(c, &x)
 	v.accuse(x.card(v, c), x)
+}
+
+// oneWay changes the verdict about a card that is slow both ways in pairs if traffic that goes one
+// way through it shows that only one direction is: acknowledgements share the other direction's
+// queue, so a slow receiver delays what it sends, too. In a permutation a card sends to one partner
+// and receives from another one; in incast it only receives.
+func (v *view) oneWay(c int32, x *Verdict) {
+	sent, n := v.oneWayDeficit(c, tx)
+	received, m := v.oneWayDeficit(c, rx)
+	if n == 0 || m == 0 {
+		return
+	}
+	full := max(v.rate.deficit[tx][c], v.rate.deficit[rx][c])
+	switch {
+	case sent > 0.6*full && received < 0.3*full:
+		x.Cause, x.Where.Direction = CauseSlowSend, Sends
+	case received > 0.6*full && sent < 0.3*full:
+		x.Cause, x.Where.Direction = CauseSlowReceive, Receives
+	default:
+		return
+	}
+	x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf(
+		"with other traffic than the partner's in the other direction, it sends %.0f %% and receives %.0f %% less",
+		100*max(sent, 0), 100*max(received, 0))})
+}
+
+// oneWayDeficit returns the share that a card lacks in permutations, and in how many samples with
+// partners that are not slow themselves.
+func (v *view) oneWayDeficit(c int32, d int) (float64, int) {
+	s := v.rate.perm
+	if !v.rate.permKnown {
+		v.rate.permKnown = true
+		var all []float32
+		for i, y := range s.y {
+			if !s.skip[i] {
+				all = append(all, y)
+			}
+		}
+		v.rate.permMiddle = float64(median(all))
+	}
+	var y []float32
+	for _, i := range s.by[d].of(c) {
+		if p := s.other(d, i); !s.skip[i] && !v.rate.slow[1-d][p] && !v.cards[p].known[1-d] {
+			y = append(y, s.y[i])
+		}
+	}
+	return 1 - math.Exp(float64(median(y))-v.rate.permMiddle), len(y)
 }
 
 // card returns the number of the accused card.

@@ -80,14 +80,7 @@ func suspicions(run *result.Run, o Options) *view {
 // that was not measured with any other is none of them.
 func Good(run *result.Run) []int32 {
 	v := suspicions(run, Options{})
-	bad := make([]bool, len(run.Cluster.Nodes))
-	mark := func(name string) {
-		for i, n := range run.Cluster.Nodes {
-			if n.Name == name {
-				bad[i] = true
-			}
-		}
-	}
+	bad, named := make([]bool, len(run.Cluster.Nodes)), map[string]bool{}
 	for _, x := range v.verdicts {
 		for _, e := range slices.Concat(x.Where.Ends, x.Where.Or) {
 			if e.Node >= 0 && int(e.Node) < len(bad) {
@@ -95,7 +88,7 @@ func Good(run *result.Run) []int32 {
 			}
 		}
 		for _, name := range x.Where.Nodes {
-			mark(name)
+			named[name] = true
 		}
 	}
 	measured := make([]bool, len(bad))
@@ -108,7 +101,8 @@ func Good(run *result.Run) []int32 {
 	}
 	var good []int32
 	for i := range bad {
-		if !bad[i] && measured[i] && (i >= len(run.Nodes) || run.Nodes[i].State == result.NodeReady) {
+		if !bad[i] && !named[v.nodeName(int32(i))] && measured[i] && (i >= len(run.Nodes) ||
+			run.Nodes[i].State == result.NodeReady) {
 			good = append(good, int32(i))
 		}
 	}

@@ -53,7 +53,8 @@ type view struct {
 	verdicts []Verdict
 	gaps     []Gap
 	gapSeen  map[Gap]bool
-	tests    int // how many tests were made
+	faulty   []bool // cards with a fault that makes latencies long, other than a low rate
+	tests    int    // how many tests were made
 	rate     rates
 }
 

@@ -38,6 +38,11 @@ type world struct {
 	stages     []plan.Name
 	allPairs   int
 	retest     [][]plan.Pair
+	echo       bool // a slow direction slows down the other one of a pair
+	// uplinks is the capacity of a leaf's uplinks of a rail by the rates of its nodes, "" for all
+	// leaves. The flows of a round share it.
+	uplinks map[string]float64
+	crowd   map[string]float64 // flows of the round that leave or enter a leaf
 }
 
 // newWorld returns a healthy cluster of nodes with rails of 400 Gb/s, perLeaf nodes to a leaf, 0
@@ -50,7 +55,8 @@ func newWorld(seed uint64, nodes, rails, perLeaf int) *world {
 		symbol: map[plan.End]float64{}, downs: map[plan.End]float64{}, dead: map[plan.End]bool{},
 		detour: map[plan.End]float64{}, tail: map[int32]float64{}, pauses: map[int32]float64{},
 		leafShare: map[string]float64{}, badUplink: map[string]int{}, noPFC: map[string]bool{},
-		lostAt: map[int32]int{}, cardFactor: map[plan.End]float64{},
+		uplinks: map[string]float64{}, crowd: map[string]float64{}, lostAt: map[int32]int{},
+		cardFactor: map[plan.End]float64{},
 	}
 	for i := range nodes {
 		n := plan.Node{Name: fmt.Sprintf("gpu-%d", i+1)}
@@ -148,8 +154,17 @@ func (w *world) run(t testing.TB) *result.Run {
 
 func (w *world) measure(r *result.Run, p *plan.Plan, s *plan.Stage, stage, round, attempt int, x plan.Round) {
 	receivers := map[int32]int{}
+	clear(w.crowd)
 	for _, f := range x.Flows {
 		receivers[f.To]++
+		if a, b := w.leaf(f.From), w.leaf(f.To); a != b {
+			w.crowd[a+" out"]++
+			w.crowd[b+" in"]++
+			if f.Both {
+				w.crowd[b+" out"]++
+				w.crowd[a+" in"]++
+			}
+		}
 	}
 	for _, f := range x.Flows {
 		if w.away(s.Name, round, f.From) || w.away(s.Name, round, f.To) {
@@ -198,6 +213,9 @@ func (w *world) away(stage plan.Name, round int, node int32) bool {
 func (w *world) rate(smp result.Sample, stage plan.Name, senders int) result.Sample {
 	a, b := smp.From, smp.To
 	y := min(share(w.tx, a)*w.vary(a), share(w.rx, b)*w.vary(b))
+	if stage == plan.StagePairs && w.echo { // the partner's traffic delays acknowledgements
+		y = min(y, share(w.rx, a), share(w.tx, b))
+	}
 	la, lb := w.leaf(a.Node), w.leaf(b.Node)
 	var flows []float32
 	if la != lb && la != "" {
@@ -209,6 +227,9 @@ func (w *world) rate(smp result.Sample, stage plan.Name, senders int) result.Sam
 				flows = w.flows(n)
 			}
 		}
+	}
+	if la != lb {
+		y = min(y, w.uplink(la, " out"), w.uplink(lb, " in"))
 	}
 	loss := 1 - (1-w.lossTx[a])*(1-w.lossRx[b])
 	y /= 1 + 3000*loss
@@ -259,6 +280,24 @@ func (w *world) rate(smp result.Sample, stage plan.Name, senders int) result.Sam
 		smp.Detail = d
 	}
 	return smp
+}
+
+// uplink returns what a flow gets of a leaf's uplinks.
+func (w *world) uplink(leaf, direction string) float64 {
+	share, ok := w.uplinks[leaf]
+	if all, always := w.uplinks[""]; always && (!ok || all < share) {
+		share, ok = all, true
+	}
+	if !ok {
+		return 1
+	}
+	nodes := 0.0
+	for i := range w.cluster.Nodes {
+		if w.leaf(int32(i)) == leaf {
+			nodes++
+		}
+	}
+	return nodes * share / max(w.crowd[leaf+direction], 1)
 }
 
 // flows returns shares of 16 flows over n uplinks of which one has a fifth of the rate.
