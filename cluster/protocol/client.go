@@ -17,7 +17,7 @@ import (
 type Client struct {
 	URL   string // of the leader: https://HOST:PORT
 	Token string
-	HTTP  *http.Client // nil: http.DefaultClient
+	HTTP  *http.Client // with the TLS configuration of the invitation
 	// Patience is how long requests are repeated when the leader can't be reached; 0: 30 s.
 	Patience time.Duration
 }
@@ -49,17 +49,20 @@ func (c *Client) Work(ctx context.Context, do func(context.Context, Command) Rep
 			q.Reply = nil
 			continue
 		}
-		if r.Command.Kind == KindEnd {
-			reply := do(ctx, *r.Command)
-			q.Seq, q.Reply = r.Seq, &reply
-			ending, cancel := context.WithTimeout(ctx, time.Second)
-			defer cancel()
-			_, _ = c.send(ending, q) // the leader may be gone already
-			return nil
-		}
 		reply := do(ctx, *r.Command)
 		q.Seq, q.Reply = r.Seq, &reply
+		if r.Command.Kind == KindEnd {
+			c.sendLast(ctx, q)
+			return nil
+		}
 	}
+}
+
+// sendLast sends the reply to the command to end. The leader may be gone already.
+func (c *Client) sendLast(ctx context.Context, q request) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, _ = c.send(ctx, q)
 }
 
 // post sends a request, again and again while the leader can't be reached.
@@ -101,11 +104,7 @@ func (c *Client) send(ctx context.Context, q request) (response, error) {
 		return response{}, err
 	}
 	post.Header.Set("Authorization", "Bearer "+c.Token)
-	client := c.HTTP
-	if client == nil {
-		client = http.DefaultClient
-	}
-	answer, err := client.Do(post)
+	answer, err := c.HTTP.Do(post)
 	if err != nil {
 		return response{}, err
 	}

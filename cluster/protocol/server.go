@@ -88,9 +88,14 @@ func (s *Server) Close() { s.once.Do(func() { close(s.closed) }) }
 // ServeHTTP answers a worker.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code, answer := s.serve(w, r)
+	b, err := json.Marshal(answer)
+	if err != nil { // no command has what JSON can't have
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(answer) // a worker that has gone doesn't need it
+	_, _ = w.Write(b) // a worker that has gone doesn't need it
 }
 
 // serve returns the status and the answer to a request.

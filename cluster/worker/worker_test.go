@@ -177,7 +177,8 @@ func TestForeign(t *testing.T) {
 			protocol.Edge{ID: 2, Rail: 1, Flows: 1, Role: protocol.RoleTarget},
 			protocol.Edge{ID: 3, Rail: 0, Flows: 1, Role: protocol.RoleSend})
 		r := w.Do(t.Context(), protocol.Command{Kind: protocol.KindConnect, Peers: []protocol.Peer{
-			{ID: 1, Endpoints: edges[1].Endpoints}, {ID: 2, Endpoints: edges[0].Endpoints},
+			{ID: 1, Endpoints: edges[1].Endpoints},
+			{ID: 2, Endpoints: edges[0].Endpoints},
 			{ID: 3, Endpoints: edges[1].Endpoints},
 		}})
 		if len(r.Edges) != 3 {

@@ -24,8 +24,8 @@ type host struct {
 	http       *http.Server
 	invitation protocol.Invitation
 	wg         sync.WaitGroup
-	ctx        context.Context // of local workers
-	stop       context.CancelFunc
+	stop       context.CancelFunc // of local workers
+	working    <-chan struct{}    // closed by stop
 
 	mu   sync.Mutex
 	errs []error
@@ -47,7 +47,8 @@ func listen(ctx context.Context, addr string) (*host, error) {
 	}
 	h := &host{invitation: protocol.Invitation{Addr: l.Addr().String(), Hash: hash, Secret: rand.Text()}}
 	h.server = protocol.NewServer(protocol.ServerConfig{Token: h.invitation.Secret})
-	h.ctx, h.stop = context.WithCancel(ctx)
+	local, stop := context.WithCancel(ctx)
+	h.stop, h.working = stop, local.Done()
 	h.http = &http.Server{
 		Handler: h.server, ReadHeaderTimeout: headerLimit,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13},
@@ -61,14 +62,23 @@ func listen(ctx context.Context, addr string) (*host, error) {
 	return h, nil
 }
 
-// start starts a worker in this process.
-func (h *host) start(w *worker.Worker) {
+// start starts a worker in this process, which ends with ctx or with the host.
+func (h *host) start(ctx context.Context, w *worker.Worker) {
+	ctx, cancel := context.WithCancel(ctx)
 	h.wg.Go(func() {
-		err := work(h.ctx, h.invitation, w)
-		if h.ctx.Err() != nil {
+		defer cancel()
+		err := work(ctx, h.invitation, w)
+		if ctx.Err() != nil {
 			err = nil
 		}
 		h.failed(err)
+	})
+	h.wg.Go(func() {
+		select {
+		case <-h.working:
+			cancel()
+		case <-ctx.Done():
+		}
 	})
 }
 

@@ -60,7 +60,7 @@ Exit codes:
 			if err != nil {
 				return err
 			}
-			return f.print(app, run)
+			return f.show(app, run)
 		},
 	}
 	f.addTo(cmd)
@@ -92,8 +92,8 @@ func readRun(name string) (*result.Run, error) {
 	return run, nil
 }
 
-// print prints a verification and writes its files.
-func (f *reportFlags) print(app *cli.App, run *result.Run) error {
+// show prints a verification and writes its files.
+func (f *reportFlags) show(app *cli.App, run *result.Run) error {
 	var baseline *result.Run
 	options := report.Options{Verbose: app.Verbose(), Version: version.Info().Version}
 	if f.baseline != "" {
@@ -109,14 +109,14 @@ func (f *reportFlags) print(app *cli.App, run *result.Run) error {
 	if err := f.write(app, run, found, options); err != nil {
 		return err
 	}
-	if err := show(app, run, found, options); err != nil {
+	if err := printRun(app, run, found, options); err != nil {
 		return err
 	}
 	return outcome(run, found)
 }
 
-// show prints a verification in the chosen format.
-func show(app *cli.App, run *result.Run, found verdict.Report, options report.Options) error {
+// printRun prints a verification in the chosen format.
+func printRun(app *cli.App, run *result.Run, found verdict.Report, options report.Options) error {
 	if app.Out.Format() == formatJUnit {
 		var b bytes.Buffer
 		if err := report.JUnit(&b, run, found, options); err != nil {

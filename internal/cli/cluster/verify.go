@@ -168,7 +168,7 @@ func (f *verifyFlags) run(ctx context.Context, app *cli.App) error {
 		app.Out.Note("on each node: rdmactl cluster worker --join %s", doctor.Quote(h.invitation.String()))
 	}
 	for n := range f.local {
-		h.start(worker.New(worker.Config{Node: localNode(n, f.rails), Wait: verbs.WaitEvent}))
+		h.start(ctx, worker.New(worker.Config{Node: localNode(n, f.rails), Wait: verbs.WaitEvent}))
 	}
 	links, err := h.join(ctx, max(f.local, f.workers), f.wait)
 	if errors.Is(err, errLate) && len(links) > 1 {
@@ -203,7 +203,7 @@ func (f *verifyFlags) run(ctx context.Context, app *cli.App) error {
 	if err != nil {
 		app.Out.Note("warning: the verification ended early: %v", err)
 	}
-	return f.output.print(app, run)
+	return f.output.show(app, run)
 }
 
 // priceOf says what a plan costs.

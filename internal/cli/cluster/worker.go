@@ -140,7 +140,7 @@ func hardwareCard(snap *inventory.Snapshot, plan *launch.PortPlan, next int) (wo
 	if p.Rate != nil {
 		card.Gbps = p.Rate.GbPerSecond
 	}
-	card.Facts = cardFacts(snap, d, p)
+	card.Facts = cardFacts(d, p)
 	best := launch.BestGID(snap, p)
 	switch {
 	case best != nil:
@@ -154,7 +154,7 @@ func hardwareCard(snap *inventory.Snapshot, plan *launch.PortPlan, next int) (wo
 }
 
 // cardFacts are the properties of a port that should be equal on all nodes.
-func cardFacts(snap *inventory.Snapshot, d *inventory.Device, p *inventory.Port) map[string]string {
+func cardFacts(d *inventory.Device, p *inventory.Port) map[string]string {
 	facts := map[string]string{
 		result.FactFirmware: d.Firmware, result.FactBoard: cmp.Or(d.BoardID, d.HCAType), result.FactDriver: d.Driver,
 		result.FactState: p.State.String(),

@@ -20,7 +20,7 @@ func emulate(t *testing.T, s Scenario, stages ...plan.Name) (run *result.Run) {
 		t.Fatal(err)
 	}
 	o := plan.Options{Stages: stages, Seed: s.Seed, Flows: 4, Step: 300 * time.Millisecond}
-	if run, err = n.Verify(t.Context(), o, nil); err != nil {
+	if run, err = n.Verify(t.Context(), o, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Check(); err != nil {

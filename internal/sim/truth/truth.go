@@ -152,18 +152,6 @@ func causes(f *cluster.Fault) []verdict.Cause {
 	}[f.Kind]}
 }
 
-// kindOf returns the kind that a cause stands for, to which a verdict without a fault counts.
-func kindOf(c verdict.Cause) cluster.Kind {
-	for _, k := range cluster.Kinds() {
-		for _, d := range []cluster.Direction{cluster.Send, cluster.Receive} {
-			if causes(&cluster.Fault{Kind: k, Direction: d})[0] == c {
-				return k
-			}
-		}
-	}
-	return cluster.Kind(c)
-}
-
 // claim is a verdict about one place: a verdict about several cards makes several claims.
 type claim struct {
 	cause      verdict.Cause
@@ -215,7 +203,7 @@ func places(w *verdict.Where, index map[string]int32) []place {
 // at reports whether a claim is about a place. A leaf of all rails may be named with its rails.
 func (c *claim) at(list []place, rails int) bool {
 	return slices.ContainsFunc(list, func(p place) bool {
-		if p.scope == verdict.ScopeLeaf && p.scope == c.place.scope && p.leaf == c.place.leaf {
+		if p.scope == verdict.ScopeLeaf && c.place.scope == verdict.ScopeLeaf && p.leaf == c.place.leaf {
 			return p.rail == c.place.rail || p.rail < 0 || rails == 1
 		}
 		return p == c.place
