@@ -74,7 +74,7 @@ func TestDemoPicture(t *testing.T) {
 		t.Fatalf("demoPicture = %v", err)
 	}
 	for _, want := range []string{
-		`<text class="title" x="16.0" y="20" textLength="109.2"`, `>$ rdmactl demo node<`,
+		`<text class="title" x="16.0" y="20" textLength="148.2"`, `>$ rdmactl demo node<`,
 		`>EMULATED<`, `<text class="r" x="16.0"`, `>FAIL<`, `>gid-routable<`, `>…<`, `>planted and found<`,
 	} {
 		if !strings.Contains(string(picture), want) {

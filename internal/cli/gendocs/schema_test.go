@@ -184,6 +184,7 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 	others := [][]string{
 		{"config", "show", "-o", "json"},
 		{"demo", "node", "-o", "json"},
+		{"cluster", "verify", "--local", "2", "--stages", "reach", "--journal", "none", "-o", "json"},
 		{"demo", "--nodes", "4", "--rails", "1", "--html", "none", "-o", "json"},
 		{"applet", "list", "-o", "json"},
 		{"applet", "install", t.TempDir(), "-o", "json"},
