@@ -151,6 +151,10 @@ bench: ## measure rdmactl env against the shell algorithm, and the data path aga
 	./integration/bench/run
 	./integration/bench/dataplane/run
 
+.PHONY: bench-verify
+bench-verify: ## score the verdicts of cluster verifications on emulated clusters, and write docs/verification.md; several minutes
+	go run ./integration/verify -v -doc docs/verification.md
+
 .PHONY: bench-fabric
 bench-fabric: ## measure sweeps against infiniband-diags under ibsim, at most 25 minutes (QUICK=1: compare results only)
 	@scripts/deps.sh bench

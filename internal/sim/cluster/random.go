@@ -26,7 +26,8 @@ const (
 //   - A leaf has one fault, and none but missing PFC if the spines are oversubscribed, which limits
 //     its uplinks more.
 //   - Faults of uplinks need three groups of nodes: between two, all traffic passes the
-//     uplinks of both, and none shows which ones are bad.
+//     uplinks of both, and none shows which ones are bad. A leaf with half of its uplinks has more
+//     nodes than these carry: the last group may have few.
 //   - Faults that are a difference from other cards (class, firmware, MTU, partition, type of GID)
 //     are in less than a quarter of a rail.
 func Random(seed uint64) Scenario {
@@ -196,7 +197,7 @@ func (s *Scenario) randomSeverity(rng *rand.Rand, f *Fault) {
 		}
 	case FlappingLink:
 		// Links that flap are down for seconds (Jiang et al., MegaScale, NSDI 2024, section 6.3).
-		f.Severity = 0.05 + 0.25*rng.Float64()
+		f.Severity = 0.1 + 0.2*rng.Float64()
 	case WrongClock:
 		f.Severity = logUniform(rng, 1, 3600) * pick(rng, -1.0, 1)
 	}
@@ -211,8 +212,12 @@ func (s *Scenario) hides(f Fault) bool {
 		if s.Rails < 2 || s.Leaves() < 2 && f.Hidden {
 			return true
 		}
-	case HalfUplinks, BadUplink:
-		if s.Groups() < 3 || f.Kind == HalfUplinks && s.Uplinks < 2 {
+	case HalfUplinks:
+		if s.Groups() < 3 || s.carries(f.Leaf, f.Severity) {
+			return true
+		}
+	case BadUplink:
+		if s.Groups() < 3 {
 			return true
 		}
 	case Oversubscribed:
@@ -230,6 +235,17 @@ func (s *Scenario) hides(f Fault) bool {
 		}
 	}
 	return comparesCards(f.Kind) && place == PlaceCard && 4*(same+1) >= s.Nodes
+}
+
+// carries reports whether a leaf carries all that its cards can send, though a share of its uplinks
+// is missing.
+func (s *Scenario) carries(leaf int, missing float64) bool {
+	group, cards := leaf, s.Rails
+	if s.LeafPerRail {
+		group, cards = leaf/s.Rails, 1
+	}
+	cards *= min(s.NodesPerLeaf, s.Nodes-group*s.NodesPerLeaf)
+	return float64(cards)*s.Rate <= float64(s.Uplinks)*(1-missing)*s.UplinkRate
 }
 
 // comparesCards reports whether a kind is a difference from the other cards.

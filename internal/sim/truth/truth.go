@@ -152,25 +152,44 @@ func causes(f *cluster.Fault) []verdict.Cause {
 	}[f.Kind]}
 }
 
-// claim is a verdict about one place: a verdict about several cards makes several claims.
-type claim struct {
-	cause      verdict.Cause
-	place      place
-	confidence float64
-	verdict    int // its index in the report
+// KindOf returns the kind of fault that a cause stands for, "" if there is none.
+func KindOf(c verdict.Cause) cluster.Kind {
+	for _, k := range cluster.Kinds() {
+		for _, d := range []cluster.Direction{cluster.Send, cluster.Receive} {
+			if causes(&cluster.Fault{Kind: k, Direction: d})[0] == c {
+				return k
+			}
+		}
+	}
+	return ""
+}
+
+// Claim is a verdict about one place: a verdict about several cards makes several claims.
+type Claim struct {
+	Verdict    int // its index in the report
+	Cause      verdict.Cause
+	Confidence float64
+	Place      string // for people
+	// Fault is the index of the fault that it names, -1 for none. Near is then that of a fault in the
+	// same place, in a card of the same node, or in the node of the same card; -1 for none.
+	Fault, Near int
+
+	place place
 }
 
 // claims returns those of a report.
-func claims(r *verdict.Report, c *plan.Cluster) []claim {
+func claims(r *verdict.Report, c *plan.Cluster) []Claim {
 	index := map[string]int32{}
 	for i, n := range c.Nodes {
 		index[n.Name] = int32(i)
 	}
-	var out []claim
+	var out []Claim
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		for _, p := range places(&v.Where, index) {
-			out = append(out, claim{cause: v.Cause, place: p, confidence: v.Confidence, verdict: i})
+			out = append(out, Claim{
+				Verdict: i, Cause: v.Cause, Confidence: v.Confidence, Place: p.String(), Fault: -1, Near: -1, place: p,
+			})
 		}
 	}
 	return out
@@ -201,7 +220,7 @@ func places(w *verdict.Where, index map[string]int32) []place {
 }
 
 // at reports whether a claim is about a place. A leaf of all rails may be named with its rails.
-func (c *claim) at(list []place, rails int) bool {
+func (c *Claim) at(list []place, rails int) bool {
 	return slices.ContainsFunc(list, func(p place) bool {
 		if p.scope == verdict.ScopeLeaf && c.place.scope == verdict.ScopeLeaf && p.leaf == c.place.leaf {
 			return p.rail == c.place.rail || p.rail < 0 || rails == 1
@@ -210,10 +229,22 @@ func (c *claim) at(list []place, rails int) bool {
 	})
 }
 
+// near reports whether a claim is about the place of a fault, or about a part of it.
+func (c *Claim) near(t *truth, rails int) bool {
+	if c.at(t.places, rails) {
+		return true
+	}
+	inNode := func(s verdict.Scope) bool { return s == verdict.ScopeCard || s == verdict.ScopeNode }
+	p := t.places[0]
+	return inNode(p.scope) && inNode(c.place.scope) && p.scope != c.place.scope && p.end.Node == c.place.end.Node
+}
+
 // Matching says which verdict names which fault.
 type Matching struct {
 	Verdict []int // by fault: index of its verdict, -1 for none
 	Extra   []int // verdicts, or parts of them, that name no fault
+	// Claims are all parts of verdicts. Those about several rails of one leaf are one.
+	Claims []Claim
 }
 
 // Match compares the verdicts of a report with the faults of a scenario. Each fault makes one
@@ -222,26 +253,47 @@ type Matching struct {
 func Match(s *cluster.Scenario, c *plan.Cluster, r *verdict.Report) Matching {
 	var m Matching
 	list := claims(r, c)
-	used := make([]bool, len(list))
-	for _, t := range truths(s) {
+	planted := truths(s)
+	again := make([]bool, len(list)) // about a leaf that another claim has named
+	for i, t := range planted {
 		found := -1
 		for k := range list {
-			if used[k] || !slices.Contains(t.causes, list[k].cause) || !list[k].at(t.places, s.Rails) {
+			x := &list[k]
+			if x.Fault >= 0 || again[k] || !slices.Contains(t.causes, x.Cause) || !x.at(t.places, s.Rails) {
 				continue
 			}
-			if found < 0 || t.places[0].scope == verdict.ScopeLeaf {
-				used[k] = true
-			}
 			if found < 0 {
-				found = list[k].verdict
+				found, x.Fault = x.Verdict, i
+			} else if t.places[0].scope == verdict.ScopeLeaf {
+				again[k] = true
 			}
 		}
 		m.Verdict = append(m.Verdict, found)
 	}
 	for k := range list {
-		if !used[k] && !slices.Contains(m.Extra, list[k].verdict) {
-			m.Extra = append(m.Extra, list[k].verdict)
+		x := &list[k]
+		if again[k] {
+			continue
 		}
+		if x.Fault < 0 {
+			x.Near = nearest(x, planted, m.Verdict, s.Rails)
+			if !slices.Contains(m.Extra, x.Verdict) {
+				m.Extra = append(m.Extra, x.Verdict)
+			}
+		}
+		m.Claims = append(m.Claims, *x)
 	}
 	return m
+}
+
+// nearest returns the index of a fault in the place of a claim, one that no verdict names before one
+// that has its verdict, or -1.
+func nearest(c *Claim, planted []truth, found []int, rails int) int {
+	near := -1
+	for i := range planted {
+		if c.near(&planted[i], rails) && (near < 0 || found[near] >= 0 && found[i] < 0) {
+			near = i
+		}
+	}
+	return near
 }
