@@ -1,13 +1,13 @@
-// Command verify scores the verdicts of a verification on emulated clusters with planted faults, and
-// writes the tables of docs/verification.md.
+// Command verify scores the verdicts of a verification on emulated clusters with planted faults,
+// and writes the tables of docs/verification.md.
 //
 //	go run ./integration/verify -doc docs/verification.md       # everything, several minutes
 //	go run ./integration/verify -seed 1000 -scenarios 50 -v     # other scenarios, with all mistakes
 //	go run ./integration/verify -only 17                        # one scenario and its verdicts
 //
 // Scenarios are those of [cluster.Random], which their seed determines. A verdict is true if its
-// place is that of a planted fault and its cause is that of the fault's kind; package truth has the few
-// kinds that have two. A second verdict about a fault is wrong, as is one about anything else.
+// place is that of a planted fault and its cause is that of the fault's kind; package truth has the
+// few kinds that have two. A second verdict about a fault is wrong, as is one about anything else.
 package main
 
 import (

@@ -170,8 +170,8 @@ type Claim struct {
 	Cause      verdict.Cause
 	Confidence float64
 	Place      string // for people
-	// Fault is the index of the fault that it names, -1 for none. Near is then that of a fault in the
-	// same place, in a card of the same node, or in the node of the same card; -1 for none.
+	// Fault is the index of the fault that it names, -1 for none. Near is then that of a fault in
+	// the same place, in a card of the same node, or in the node of the same card; -1 for none.
 	Fault, Near int
 
 	place place
@@ -286,8 +286,8 @@ func Match(s *cluster.Scenario, c *plan.Cluster, r *verdict.Report) Matching {
 	return m
 }
 
-// nearest returns the index of a fault in the place of a claim, one that no verdict names before one
-// that has its verdict, or -1.
+// nearest returns the index of a fault in the place of a claim, one that no verdict names before
+// one that has its verdict, or -1.
 func nearest(c *Claim, planted []truth, found []int, rails int) int {
 	near := -1
 	for i := range planted {
