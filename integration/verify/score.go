@@ -73,12 +73,9 @@ func (s *score) fault(sc *cluster.Scenario, i int, m *truth.Matching) {
 	}
 	line := fmt.Sprintf("seed %d (%s): missed %s", sc.Seed, shape(sc), describe(sc, f))
 	instead := verdict.Cause("")
-	for _, c := range m.Claims {
-		if c.Near == i {
-			instead = c.Cause
-			line += "; named " + string(instead)
-			break
-		}
+	if k := slices.IndexFunc(m.Claims, func(c truth.Claim) bool { return c.Near == i }); k >= 0 {
+		instead = m.Claims[k].Cause
+		line += "; named " + string(instead)
 	}
 	s.confused[confusion{f.Kind, instead}]++
 	s.mistakes = append(s.mistakes, line)

@@ -124,7 +124,7 @@ func TestOneLeafOfAllRails(t *testing.T) {
 // TestSmall scores a few small scenarios of both emulations, as a whole one does.
 func TestSmall(t *testing.T) {
 	var jobs []job
-	for seed := uint64(1000); len(jobs) < 16; seed++ {
+	for seed := uint64(1000); len(jobs) < 12; seed++ {
 		if s := cluster.Random(seed); s.Nodes*s.Rails <= 64 && len(s.Faults) > 0 {
 			jobs = append(jobs, flowJob(s))
 		}
