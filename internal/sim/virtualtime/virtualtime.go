@@ -14,6 +14,9 @@
 // is ready, running or in a system call (runtime/metrics), then all of them wait: for each other,
 // or for the clock. The driver then moves the clock to the next call of [clock.Manual.AfterFunc].
 //
+// A system call that takes longer than 200 ms counts as one that doesn't end, such as that in which
+// os/signal waits.
+//
 // Goroutines must not wait for anything else than each other and the clock, such as sockets or the
 // system's timers: the clock would pass by them. Spinning stops the clock.
 package virtualtime
@@ -65,11 +68,17 @@ func (d *driver) read() counts {
 	return counts{samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64()}
 }
 
-// idle is how long the driver waits when neither a goroutine nor the clock has anything to do.
-const idle = 100 * time.Microsecond
+const (
+	// idle is how long the driver waits when neither a goroutine nor the clock has anything to do.
+	idle = 100 * time.Microsecond
+	// forever is how long a system call takes that stands for those that don't end, such as that in
+	// which os/signal waits: the driver doesn't wait for it any longer.
+	forever = 200 * time.Millisecond
+)
 
 func (d *driver) run() {
 	defer close(d.ended)
+	var since time.Time // when the driver began to wait for system calls
 	for {
 		select {
 		case <-d.done:
@@ -82,10 +91,19 @@ func (d *driver) run() {
 			continue
 		}
 		next, ok := d.m.Next()
+		if ok && c.outside > d.outside {
+			if since.IsZero() {
+				since = time.Now()
+			}
+			if time.Since(since) > forever {
+				d.outside = c.outside
+			}
+		}
 		if !ok || c.outside > d.outside {
 			time.Sleep(idle)
 			continue
 		}
+		since = time.Time{}
 		d.m.Advance(next)
 	}
 }

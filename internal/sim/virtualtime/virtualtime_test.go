@@ -92,3 +92,28 @@ func TestSystemCall(t *testing.T) {
 	}
 	<-late
 }
+
+// TestEndlessSystemCall checks that a goroutine that enters a system call for good doesn't stop the
+// clock.
+func TestEndlessSystemCall(t *testing.T) {
+	m := new(clock.Manual)
+	defer virtualtime.Drive(m)()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	blocking := os.NewFile(r.Fd(), "pipe")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var b [1]byte
+		_, _ = blocking.Read(b[:])
+	}()
+	time.Sleep(time.Millisecond) // it is in the call
+	if err := clock.Sleep(t.Context(), m, time.Hour); err != nil {
+		t.Error(err)
+	}
+	_ = w.Close()
+	<-ended
+}
