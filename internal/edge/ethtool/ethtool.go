@@ -45,7 +45,7 @@ type Rings struct {
 // FEC is forward error correction (ethtool --show-fec).
 type FEC struct {
 	Active     string   // "RS", "BaseR", "LLRS", "Off"; "" while there is no link
-	Configured []string // the same names, and "Auto"
+	Configured []string // the same names, and "Auto"; nil for none of them
 	Auto       bool
 }
 

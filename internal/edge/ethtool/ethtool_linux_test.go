@@ -1,6 +1,7 @@
 package ethtool
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -202,7 +203,7 @@ func TestKernelVeth(t *testing.T) {
 	for op, ask := range map[string]func() error{
 		"Pause":  func() error { _, err := s.Pause("tv0"); return err },
 		"Rings":  func() error { _, err := s.Rings("tv0"); return err },
-		"FEC":    func() error { _, err := s.FEC("tv0"); return err },
+		"FEC":    func() error { _, err := s.FEC(t.Context(), "tv0"); return err },
 		"Module": func() error { _, err := s.Module(t.Context(), "tv0"); return err },
 	} {
 		if err := ask(); !errors.Is(err, errors.ErrUnsupported) {
@@ -247,14 +248,59 @@ func TestKernelDevices(t *testing.T) {
 	}
 }
 
-func TestFECNames(t *testing.T) {
-	for mask, want := range map[int]string{
-		ETHTOOL_FEC_RS: "RS", ETHTOOL_FEC_OFF: "Off", ETHTOOL_FEC_NONE: "None",
-		ETHTOOL_FEC_BASER | ETHTOOL_FEC_RS | ETHTOOL_FEC_AUTO: "Auto BaseR RS", ETHTOOL_FEC_LLRS: "LLRS", 64: "0x40",
-	} {
-		if got := strings.Join(fecNames(mask), " "); got != want {
-			t.Errorf("fecNames(%#x) = %q, want %q", mask, got, want)
+// Answers as those of fec_fill_reply in net/ethtool/fec.c of Linux 6.1.
+func TestDecodeFEC(t *testing.T) {
+	bits := func(bits ...int) []uint32 {
+		words := make([]uint32, 3)
+		for _, b := range bits {
+			words[b/32] |= 1 << (b % 32)
 		}
+		return words
+	}
+	tests := []struct {
+		name   string
+		modes  []uint32
+		auto   uint8
+		active uint32
+		want   FEC
+	}{
+		{"none", bits(), 0, 0, FEC{}},
+		{"auto", bits(), 1, 49, FEC{Active: "Off", Configured: []string{"Auto"}, Auto: true}},
+		{"off", bits(49), 0, 49, FEC{Active: "Off", Configured: []string{"Off"}}},
+		{"off without a link", bits(49), 0, 0, FEC{Configured: []string{"Off"}}},
+		{"all", bits(50, 51, 74), 1, 50, FEC{Active: "RS", Configured: []string{"Auto", "BaseR", "RS", "LLRS"}, Auto: true}},
+		{"LLRS", bits(74), 0, 74, FEC{Active: "LLRS", Configured: []string{"LLRS"}}},
+		{"new mode", bits(51, 80), 0, 80, FEC{Active: "link mode 80", Configured: []string{"BaseR"}}},
+		{"short bitset", bits(50)[:1], 0, 51, FEC{Active: "BaseR"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ae := netlink.NewAttributeEncoder()
+			ae.Nested(ETHTOOL_A_FEC_HEADER, func(nae *netlink.AttributeEncoder) error {
+				nae.String(ETHTOOL_A_HEADER_DEV_NAME, "eth0")
+				return nil
+			})
+			ae.Nested(ETHTOOL_A_FEC_MODES, func(nae *netlink.AttributeEncoder) error {
+				value := []byte{}
+				for _, w := range tt.modes {
+					value = binary.NativeEndian.AppendUint32(value, w)
+				}
+				nae.Bytes(ETHTOOL_A_BITSET_VALUE, value)
+				return nil
+			})
+			ae.Uint8(ETHTOOL_A_FEC_AUTO, tt.auto)
+			if tt.active != 0 {
+				ae.Uint32(ETHTOOL_A_FEC_ACTIVE, tt.active)
+			}
+			body, err := ae.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := decodeFEC([][]byte{body})
+			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+				t.Errorf("decodeFEC error %v; result differs (-want +got):\n%s", err, diff)
+			}
+		})
 	}
 }
 
@@ -267,6 +313,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		if n, err := decodeLanes([][]byte{b}); err != nil && n != 0 && len(b) < 8 {
 			t.Errorf("decodeLanes(%x) = %d, %v", b, n, err)
+		}
+		if fec, err := decodeFEC([][]byte{b}); fec.Active != "" && len(b) < 8 {
+			t.Errorf("decodeFEC(%x) = %+v, %v", b, fec, err)
 		}
 	})
 }

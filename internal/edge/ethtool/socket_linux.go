@@ -68,50 +68,6 @@ func (s *Socket) Rings(netdev string) (Rings, error) {
 	return Rings{r.RxPending, r.RxMaxPending, r.TxPending, r.TxMaxPending}, fail("rings", netdev, err)
 }
 
-// FEC returns the forward error correction of a device.
-func (s *Socket) FEC(netdev string) (f FEC, err error) {
-	if s.modes == nil {
-		return f, fail("FEC", netdev, errNoNetlink())
-	}
-	defer guard("FEC", netdev, &err)
-	got, err := s.modes.FEC(ethnl.Interface{Name: netdev})
-	if err != nil {
-		return f, fail("FEC", netdev, cause(err))
-	}
-	f = FEC{Configured: fecNames(int(got.Modes)), Auto: got.Auto}
-	if got.Active != 0 {
-		f.Active = fecNames(int(got.Active))[0]
-	}
-	if got.Auto {
-		f.Configured = append([]string{"Auto"}, f.Configured...)
-	}
-	return f, nil
-}
-
-// fecNames returns the names of a mask of ETHTOOL_FEC_*, as ethtool prints them.
-func fecNames(mask int) []string {
-	var names []string
-	for _, m := range []struct {
-		bit  int
-		name string
-	}{
-		{ETHTOOL_FEC_NONE, "None"},
-		{ETHTOOL_FEC_AUTO, "Auto"},
-		{ETHTOOL_FEC_OFF, "Off"},
-		{ETHTOOL_FEC_BASER, "BaseR"},
-		{ETHTOOL_FEC_RS, "RS"},
-		{ETHTOOL_FEC_LLRS, "LLRS"},
-	} {
-		if mask&m.bit != 0 {
-			names = append(names, m.name)
-		}
-	}
-	if names == nil {
-		return []string{fmt.Sprintf("0x%x", mask)}
-	}
-	return names
-}
-
 // LinkMode returns the speed of a device's link and the modes of both ends.
 func (s *Socket) LinkMode(ctx context.Context, netdev string) (m LinkMode, err error) {
 	if s.modes == nil {

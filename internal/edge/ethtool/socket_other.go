@@ -36,9 +36,6 @@ func (s *Socket) Pause(string) (Pause, error) { return Pause{}, unsupported() }
 // Rings returns an error.
 func (s *Socket) Rings(string) (Rings, error) { return Rings{}, unsupported() }
 
-// FEC returns an error.
-func (s *Socket) FEC(string) (FEC, error) { return FEC{}, unsupported() }
-
 // LinkMode returns an error.
 func (s *Socket) LinkMode(context.Context, string) (LinkMode, error) {
 	return LinkMode{}, unsupported()

@@ -32,7 +32,7 @@ func (driver) Rings(string) (ethtool.Rings, error) {
 	return ethtool.Rings{RX: 1024, RXMax: 8192, TX: 512, TXMax: 4096}, nil
 }
 
-func (d driver) FEC(string) (ethtool.FEC, error) {
+func (d driver) FEC(context.Context, string) (ethtool.FEC, error) {
 	return ethtool.FEC{Active: "RS", Configured: []string{"Auto"}, Auto: true}, d.fec
 }
 

@@ -87,7 +87,7 @@ type source interface {
 	Stats(netdev string) (map[string]uint64, error)
 	Pause(netdev string) (ethtool.Pause, error)
 	Rings(netdev string) (ethtool.Rings, error)
-	FEC(netdev string) (ethtool.FEC, error)
+	FEC(ctx context.Context, netdev string) (ethtool.FEC, error)
 	LinkMode(ctx context.Context, netdev string) (ethtool.LinkMode, error)
 }
 
@@ -129,7 +129,7 @@ func settings(ctx context.Context, from source, name string) facts.Ethtool {
 	if known(facts.EthtoolRings, err) {
 		e.Rings = (*facts.Rings)(&rings)
 	}
-	fec, err := from.FEC(name)
+	fec, err := from.FEC(ctx, name)
 	if known(facts.EthtoolFEC, err) {
 		e.FEC = &facts.FEC{Active: fec.Active, Configured: fec.Configured, Auto: fec.Auto}
 	}
