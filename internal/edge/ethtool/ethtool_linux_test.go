@@ -268,7 +268,10 @@ func TestDecodeFEC(t *testing.T) {
 		{"auto", bits(), 1, 49, FEC{Active: "Off", Configured: []string{"Auto"}, Auto: true}},
 		{"off", bits(49), 0, 49, FEC{Active: "Off", Configured: []string{"Off"}}},
 		{"off without a link", bits(49), 0, 0, FEC{Configured: []string{"Off"}}},
-		{"all", bits(50, 51, 74), 1, 50, FEC{Active: "RS", Configured: []string{"Auto", "BaseR", "RS", "LLRS"}, Auto: true}},
+		{
+			"all", bits(50, 51, 74), 1, 50,
+			FEC{Active: "RS", Configured: []string{"Auto", "BaseR", "RS", "LLRS"}, Auto: true},
+		},
 		{"LLRS", bits(74), 0, 74, FEC{Active: "LLRS", Configured: []string{"LLRS"}}},
 		{"new mode", bits(51, 80), 0, 80, FEC{Active: "link mode 80", Configured: []string{"BaseR"}}},
 		{"short bitset", bits(50)[:1], 0, 51, FEC{Active: "BaseR"}},
