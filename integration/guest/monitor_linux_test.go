@@ -51,7 +51,8 @@ func TestMonitor(t *testing.T) {
 			g := &Guest{state: state{Dir: t.TempDir()}}
 			received := fakeMonitor(t, g, tt.reply)
 			got, err := g.Monitor(t.Context(), "info name")
-			if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			if got != tt.want || (err == nil) != (tt.err == "") ||
+				err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("Monitor = %q, %v, want %q, error %q", got, err, tt.want, tt.err)
 			}
 			if sent := <-received; sent != want {

@@ -130,8 +130,8 @@ func sortApps(apps []facts.DCBApp) {
 }
 
 // TestDoctorDCB sets priorities and flow control with Debian's program dcb, and compares what it
-// shows with what rdmactl records. What the switch announces, which dcb doesn't show, is that of the
-// driver's source.
+// shows with what rdmactl records. What the switch announces, which dcb doesn't show, is that of
+// the driver's source.
 func TestDoctorDCB(t *testing.T) {
 	g, c := withCard(t)
 	defer removeCard(t, g)
@@ -175,7 +175,8 @@ func TestDoctorDCB(t *testing.T) {
 // cardSituations are settings and faults of the card, and what doctor reports of them.
 var cardSituations = []situation{
 	{
-		"no priority is lossless", "true", "true", "--only pfc-priority", "INFO     pfc-priority: PFC is off on 1 RoCE port",
+		"no priority is lossless", "true", "true", "--only pfc-priority",
+		"INFO     pfc-priority: PFC is off on 1 RoCE port",
 	},
 	{
 		"PFC and global pause", "dcb pfc set dev card0 prio-pfc 3:on; ethtool -A card0 autoneg off rx on tx off",
@@ -187,8 +188,8 @@ var cardSituations = []situation{
 		"5 checks: 5 passed",
 	},
 	{
-		"PFC unlike the switch", "dcb pfc set dev card0 prio-pfc 3:off 4:on", "dcb pfc set dev card0 prio-pfc 3:on 4:off",
-		"--only dcbx-peer",
+		"PFC unlike the switch", "dcb pfc set dev card0 prio-pfc 3:off 4:on",
+		"dcb pfc set dev card0 prio-pfc 3:on 4:off", "--only dcbx-peer",
 		"FAIL     dcbx-peer card_0:1: PFC of card0 is on priority 4, but the switch has it on priority 3",
 	},
 	{
@@ -204,7 +205,8 @@ var cardSituations = []situation{
 		"fault", "echo 1 >/sys/class/net/card0/device/fault; true",
 		"devlink health recover pci/$(basename $(readlink -f /sys/class/net/card0/device)) reporter card",
 		"--only devlink-health",
-		"FAIL     devlink-health card_0: the health reporter card is in the state error, after 1 error and 0 recoveries",
+		"FAIL     devlink-health card_0: the health reporter card is in the state error, after 1 error and 0 " +
+			"recoveries",
 	},
 	{
 		"fault in the past", "true", "true", "--only devlink-health",

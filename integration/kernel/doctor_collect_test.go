@@ -67,7 +67,8 @@ func compareSettings(t *testing.T, g *guest.Guest, got facts.Ethtool) {
 	mine["Autonegotiate"] = onOff[got.Pause.Autoneg]
 	for name, value := range mine {
 		if lines[name] != value {
-			t.Errorf("%s of %s = %q, want %q as ethtool:\n%s%s", name, got.Netdev, value, lines[name], texts[0], texts[1])
+			t.Errorf("%s of %s = %q, want %q as ethtool:\n%s%s", name, got.Netdev, value, lines[name],
+				texts[0], texts[1])
 		}
 	}
 	var rings []string

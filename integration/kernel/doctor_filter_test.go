@@ -28,12 +28,14 @@ var filters = []struct {
 	},
 	{
 		"other rules", "table inet f { " + inputChain + "accept; udp dport 4790 drop; " +
-			"tcp dport { 23, 4791 } reject; iifname \"eth9\" drop; ip saddr 198.18.0.0/15 drop; ct state invalid drop; }; " +
+			"tcp dport { 23, 4791 } reject; iifname \"eth9\" drop; ip saddr 198.18.0.0/15 drop; " +
+			"ct state invalid drop; }; " +
 			outputChain + "accept; udp dport 53 drop; oifname \"eth9\" udp dport 4791 drop; }; }",
 		[]string{"1 check: 1 passed"},
 	},
 	{
-		"set with an interval", "table ip f { set s { type inet_service; flags interval; elements = { 53, 4790-4795 }; }; " +
+		"set with an interval",
+		"table ip f { set s { type inet_service; flags interval; elements = { 53, 4790-4795 }; }; " +
 			inputChain + "accept; iifname \"eth0\" udp dport @s drop; }; }",
 		[]string{"FAIL     packet-filter rxe0:1: the packet filter drops RoCE (UDP port 4791) (input)"},
 	},
@@ -42,7 +44,8 @@ var filters = []struct {
 		[]string{"FAIL     packet-filter rxe0:1: the packet filter drops RoCE (UDP port 4791) (output)"},
 	},
 	{
-		"policy", "table inet f { " + inputChain + "drop; ct state established,related accept; tcp dport 22 accept; }; }",
+		"policy",
+		"table inet f { " + inputChain + "drop; ct state established,related accept; tcp dport 22 accept; }; }",
 		[]string{
 			"FAIL     packet-filter rxe0:1: the packet filter drops RoCE (UDP port 4791) (input)",
 			"INFO     packet-filter eth0: the packet filter drops TCP connections of peers such as",

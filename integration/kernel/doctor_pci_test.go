@@ -21,7 +21,8 @@ import (
 // include/uapi/linux/pci_regs.h.
 var (
 	acsBits = map[string]int{
-		"SrcValid": 0, "TransBlk": 1, "ReqRedir": 2, "CmpltRedir": 3, "UpstreamFwd": 4, "EgressCtrl": 5, "DirectTrans": 6,
+		"SrcValid": 0, "TransBlk": 1, "ReqRedir": 2, "CmpltRedir": 3, "UpstreamFwd": 4, "EgressCtrl": 5,
+		"DirectTrans": 6,
 	}
 	correctableBits = map[string]int{
 		"RxErr": 0, "BadTLP": 6, "BadDLLP": 7, "Rollover": 8, "Timeout": 12, "AdvNonFatalErr": 13,
@@ -86,8 +87,8 @@ func (l lspciFunction) function(address string) facts.PCIFunction {
 
 // TestDoctorPCI compares what rdmactl decodes of the configuration space of a port of the root
 // complex and of the function behind it with the output of lspci: with registers of ACS that setpci
-// writes, and with errors that QEMU injects. The kernel doesn't clear their status, because they are
-// masked in the port, and QEMU's e1000e reports none.
+// writes, and with errors that QEMU injects. The kernel doesn't clear their status, because they
+// are masked in the port, and QEMU's e1000e reports none.
 func TestDoctorPCI(t *testing.T) {
 	g, c := withCard(t)
 	defer removeCard(t, g)
@@ -157,9 +158,9 @@ func badTLP(function string) string {
 	return `printf '\x` + bus + strings.Repeat(`\0`, 7) + `\x40` + strings.Repeat(`\0`, 23) + `' >/dev/aer_inject`
 }
 
-// TestDoctorPCIErrors brings about errors of PCI Express: one of the port above the card that is not
-// fatal, which QEMU reports only if SERR# is enabled, then corrected errors of the card until doctor
-// has read its counters twice. The kernel counts each before the next one comes. The module
+// TestDoctorPCIErrors brings about errors of PCI Express: one of the port above the card that is
+// not fatal, which QEMU reports only if SERR# is enabled, then corrected errors of the card until
+// doctor has read its counters twice. The kernel counts each before the next one comes. The module
 // aer_inject comes last, because it hides the port's own registers.
 func TestDoctorPCIErrors(t *testing.T) {
 	g, c := withCard(t)
