@@ -96,7 +96,7 @@ test-kernel: bin/testcount ## run the tests against a real kernel's rxe and siw 
 .PHONY: test-kernel-all
 test-kernel-all: bin/testcount ## run all cases of ring 4, of which test-kernel runs a representative part
 	@scripts/deps.sh kernel
-	RDMAKIT_TEST_ALL=1 go test -tags kernel -count=1 -p 1 -timeout 55m -json ./integration/kernel/... \
+	RDMAKIT_TEST_ALL=1 go test -tags kernel -count=1 -p 1 -timeout 90m -json ./integration/kernel/... \
 		| $(count) kernel-all
 
 .PHONY: test-mutants
