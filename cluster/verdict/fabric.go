@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
 )
@@ -172,33 +173,62 @@ func (v *view) judgeIncast(all []incastSample) {
 		v.gap("incast", "no round with several senders to one receiver was measured, or no pairs to compare with")
 		return
 	}
-	v.tests += 1 + len(v.leaves)
-	byLeaf := make([][]incastSample, len(v.leaves))
+	groups := map[leafRail][]incastSample{}
 	for _, x := range all {
-		if l := v.leaf[v.cards[x.to].end.Node]; l >= 0 {
-			byLeaf[l] = append(byLeaf[l], x)
+		if end := v.cards[x.to].end; v.leaf[end.Node] >= 0 {
+			k := v.leafKey(end)
+			groups[k] = append(groups[k], x)
 		}
 	}
-	var bad []int
-	judged := 0
-	for l, list := range byLeaf {
-		if len(list) < 2 {
+	judged, bad := 0, map[int32][]int{} // rails by leaf
+	total := 0
+	for _, k := range v.leafRails() {
+		if len(groups[k]) < 2 {
 			continue
 		}
 		judged++
-		if share, _ := incastShare(list); share < collapsed*(1-v.uplinksLost(v.leaves[l])) {
-			bad = append(bad, l)
+		if share, _ := incastShare(groups[k]); share < collapsed*(1-v.uplinksLost(v.leaves[k.leaf])) {
+			bad[k.leaf] = append(bad[k.leaf], int(k.rail))
+			total++
 		}
 	}
-	if judged > 0 && (len(bad) < judged || judged == 1) && len(v.leaves) > 1 {
-		for _, l := range bad {
-			v.incastVerdict(Where{Scope: ScopeLeaf, Leaf: v.leaves[l]}, byLeaf[l])
+	v.tests += 1 + judged
+	switch {
+	case judged == 0:
+		if share, _ := incastShare(all); share < collapsed*(1-v.uplinksLost("")) {
+			v.incastVerdict(Where{Scope: ScopeFabric}, all)
 		}
-		return
-	}
-	if share, _ := incastShare(all); share < collapsed*(1-v.uplinksLost("")) {
+	case total == judged && (len(v.leaves) == 1 || judged > 1):
 		v.incastVerdict(Where{Scope: ScopeFabric}, all)
+	default:
+		for _, leaf := range slices.Sorted(keys(bad)) {
+			v.incastOfLeaf(leaf, bad[leaf], groups)
+		}
 	}
+}
+
+// incastOfLeaf accuses the rails of a leaf at whose receivers incast collapses.
+func (v *view) incastOfLeaf(leaf int32, rails []int, groups map[leafRail][]incastSample) {
+	var list []incastSample
+	for _, r := range rails {
+		list = append(list, groups[leafRail{leaf, int32(r)}]...)
+	}
+	w := Where{Scope: ScopeLeaf, Leaf: v.leaves[leaf], Rails: rails}
+	if len(rails) == len(v.rails) {
+		w.Rails = nil
+	}
+	v.incastVerdict(w, list)
+}
+
+// explainUplinks drops verdicts about uplinks where incast collapses: a switch that drops instead of
+// pausing drops on its uplinks, too, when the flows of several senders meet there.
+func (v *view) explainUplinks(w *Where) {
+	v.verdicts = slices.DeleteFunc(v.verdicts, func(x Verdict) bool {
+		return x.Cause == CauseUplink && (w.Scope == ScopeFabric || x.Where.Leaf == w.Leaf &&
+			(len(w.Rails) == 0 || !slices.ContainsFunc(x.Where.Rails, func(r int) bool {
+				return !slices.Contains(w.Rails, r)
+			})))
+	})
 }
 
 // uplinksLost returns the share that verdicts about the uplinks of a leaf, or about those of all
@@ -228,6 +258,7 @@ func incastShare(list []incastSample) (float64, []int) {
 }
 
 func (v *view) incastVerdict(w Where, list []incastSample) {
+	v.explainUplinks(&w)
 	share, refs := incastShare(list)
 	discards, pause := 0.0, 0.0
 	for _, x := range list {

@@ -160,6 +160,11 @@ func TestPlanted(t *testing.T) {
 		{"a bad uplink", func(w *world) { w.badUplink["leaf-2"] = 8 }, []string{"uplink: leaf leaf-2"}},
 		{"oversubscribed", func(w *world) { w.leafShare[""] = 0.5 }, []string{"oversubscribed: the fabric"}},
 		{"no PFC", func(w *world) { w.noPFC[""] = true }, []string{"incast: the fabric"}},
+		{
+			"no PFC at a rail of a leaf", func(w *world) { w.noPFC["leaf-2 rail 1"] = true },
+			[]string{"incast: leaf leaf-2 rail 1"},
+		},
+		{"MTU of a switch port", func(w *world) { w.smallOnly[end(4, 2)] = true }, []string{"mtu: gpu-5 mlx5_2:1"}},
 		{"no PFC at a leaf", func(w *world) { w.noPFC["leaf-2"] = true }, []string{"incast: leaf leaf-2"}},
 		{
 			"traffic class", func(w *world) { w.fact(4, 2, result.FactClass, "0") },

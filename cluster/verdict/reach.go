@@ -153,7 +153,49 @@ func (v *view) failures() {
 	for _, node := range slices.Sorted(keys(byNode)) {
 		v.deadOf(node, byNode[node], codes)
 	}
+	v.largeOnly()
 	v.unsteady(e, codes)
+}
+
+// largeOnly finds cards that pass small messages and no large ones: packets of their own MTU are too
+// long for a port on the way. A reliable connection repeats such a packet until it gives up.
+func (v *view) largeOnly() {
+	e := newEvents(len(v.cards), 1e-3)
+	e.both = true
+	small := make([]int, len(v.cards))
+	for i := range v.run.Samples {
+		s := &v.run.Samples[i]
+		f, t := v.find(s.From), v.find(s.To)
+		if s.From.Node == s.To.Node || f < 0 || t < 0 || v.cards[f].known[tx] || v.cards[t].known[rx] {
+			continue
+		}
+		failure := s.Detail != nil && s.Detail.Failure != nil
+		switch v.stage(s) {
+		case plan.StageReach, plan.StageJitter:
+			if !failure && !s.Load {
+				small[f]++
+				small[t]++
+			}
+		case plan.StagePairs, plan.StageIncast, plan.StagePermutation:
+			v.countSample(e, f, t, s.Attempt > 0)
+			if failure && s.Gbps == 0 && s.Detail.Failure.Code == "retry-exceeded" {
+				e.list = append(e.list, event{int32(i), f, t, 1, s.Attempt > 0})
+			}
+		}
+	}
+	v.tests += len(v.cards)
+	for _, b := range v.blamed(e, deadShare, "large messages failed") {
+		if b.or >= 0 || small[b.card] < 2 {
+			continue
+		}
+		v.accuse(b.card, Verdict{
+			Cause: CauseMTU, Severity: 1, Confidence: 0.9,
+			Words: "small messages pass and large ones don't: a port on its way has a smaller MTU",
+			Evidence: []Evidence{{fmt.Sprintf("%d of %d measurements of bandwidth failed with retry-exceeded, and %d of "+
+				"small messages succeeded", b.k, b.n, small[b.card]), b.refs}},
+			p: b.p,
+		})
+	}
 }
 
 // deadOf makes the verdicts about the cards of a node with which nothing works.

@@ -30,7 +30,8 @@ type world struct {
 	pauses     map[int32]float64    // probability in a step
 	leafShare  map[string]float64   // of uplinks, "" for all leaves
 	badUplink  map[string]int       // one of n uplinks is slow
-	noPFC      map[string]bool      // "" for all leaves
+	noPFC      map[string]bool      // "" for all leaves, "leaf-2 rail 1" for a rail
+	smallOnly  map[plan.End]bool    // large packets don't pass
 	lostAt     map[int32]int        // round of pairs in which a node vanishes
 	noise      float64              // of a sample
 	cardNoise  float64              // of a card
@@ -55,6 +56,7 @@ func newWorld(seed uint64, nodes, rails, perLeaf int) *world {
 		symbol: map[plan.End]float64{}, downs: map[plan.End]float64{}, dead: map[plan.End]bool{},
 		detour: map[plan.End]float64{}, tail: map[int32]float64{}, pauses: map[int32]float64{},
 		leafShare: map[string]float64{}, badUplink: map[string]int{}, noPFC: map[string]bool{},
+		smallOnly: map[plan.End]bool{},
 		uplinks: map[string]float64{}, crowd: map[string]float64{}, lostAt: map[int32]int{},
 		cardFactor: map[plan.End]float64{},
 	}
@@ -216,6 +218,10 @@ func (w *world) rate(smp result.Sample, stage plan.Name, senders int) result.Sam
 	if stage == plan.StagePairs && w.echo { // the partner's traffic delays acknowledgements
 		y = min(y, share(w.rx, a), share(w.tx, b))
 	}
+	if (w.smallOnly[a] || w.smallOnly[b]) && a.Node != b.Node {
+		smp.Detail = &result.Detail{Failure: &result.Failure{Step: result.StepData, Code: "retry-exceeded"}}
+		return smp
+	}
 	la, lb := w.leaf(a.Node), w.leaf(b.Node)
 	var flows []float32
 	if la != lb && la != "" {
@@ -238,7 +244,7 @@ func (w *world) rate(smp result.Sample, stage plan.Name, senders int) result.Sam
 	}
 	g := min(w.gbps(a), w.gbps(b)) * 0.975 * y * math.Exp(w.noise*w.rng.NormFloat64())
 	if stage == plan.StageIncast && senders > 1 {
-		if w.noPFC[lb] || w.noPFC[""] {
+		if w.noPFC[lb] || w.noPFC[""] || w.noPFC[fmt.Sprintf("%s rail %d", lb, b.Rail)] {
 			g *= 0.3
 		}
 	}
