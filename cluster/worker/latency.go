@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
@@ -18,20 +19,30 @@ const maxSteps = 10_000
 // last is the number of the message that ends the answers.
 const last = ^uint64(0)
 
-// ask sends messages one after the other and waits for their answers, until the time or the number
-// of steps is reached.
+// Bursts is the number of groups of round trips of a measurement, spread over its time: a host that
+// stands still for a twentieth of it can't escape them, and within a group nothing sleeps.
+const Bursts = 20
+
+// ask sends messages one after the other and waits for their answers, in bursts, until the time or
+// the number of steps is reached.
 func (e *edge) ask(ctx context.Context, length time.Duration, r *protocol.EdgeReply) error {
-	end := e.w.now().Add(length)
+	begin := e.w.now()
+	end := begin.Add(length)
 	limit := e.spec.Steps
 	if limit == 0 || limit > maxSteps {
 		limit = maxSteps
 	}
+	burst := max(1, limit/Bursts)
 	var err error
 	for seq := uint64(0); err == nil && len(r.Steps) < limit && (seq == 0 || e.w.now().Before(end)); seq++ {
 		began := e.w.now()
 		if err = e.exchange(ctx, seq); err == nil {
 			const ways = 2
 			r.Steps = append(r.Steps, float32(e.w.now().Sub(began).Seconds()*1e6/ways))
+		}
+		if n := len(r.Steps); err == nil && n < limit && n%burst == 0 {
+			next := begin.Add(length * time.Duration(n) / time.Duration(limit))
+			err = clock.Sleep(ctx, e.w.cfg.Clock, next.Sub(e.w.now()))
 		}
 	}
 	r.Latency = result.Distribution(r.Steps)

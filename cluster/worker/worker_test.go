@@ -210,7 +210,13 @@ func TestLatencySteps(t *testing.T) {
 		run := protocol.Command{
 			Kind: protocol.KindRun, Length: time.Second, Limit: 3 * time.Second, Measure: []int{1, 2},
 		}
-		for _, e := range w.Do(t.Context(), run).Edges {
+		first := time.Now()
+		edges := w.Do(t.Context(), run).Edges
+		// 50 steps are 25 bursts of two; the last one begins at 48/50 of the time.
+		if took := time.Since(first); took < 48*run.Length/50 || took > run.Length {
+			t.Errorf("the steps took %v of %v", took, run.Length)
+		}
+		for _, e := range edges {
 			switch {
 			case e.Failure != nil:
 				t.Errorf("%+v", e.Failure)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/cluster/worker"
 )
 
 // steps is the number of round trips of a measurement at most, as the leader asks for.
@@ -121,6 +122,9 @@ func (r *round) trips(e *edge) []float32 {
 		}
 		out = append(out, float32((end-now)*1e6/2))
 		now = end
+		if burst := steps / worker.Bursts; len(out)%burst == 0 { // the next one begins at its time
+			now = max(now, length*float64(len(out))/steps)
+		}
 	}
 	return out
 }
