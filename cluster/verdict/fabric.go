@@ -220,8 +220,8 @@ func (v *view) incastOfLeaf(leaf int32, rails []int, groups map[leafRail][]incas
 	v.incastVerdict(w, list)
 }
 
-// explainUplinks drops verdicts about uplinks where incast collapses: a switch that drops instead of
-// pausing drops on its uplinks, too, when the flows of several senders meet there.
+// explainUplinks drops verdicts about uplinks where incast collapses: a switch that drops instead
+// of pausing drops on its uplinks, too, when the flows of several senders meet there.
 func (v *view) explainUplinks(w *Where) {
 	v.verdicts = slices.DeleteFunc(v.verdicts, func(x Verdict) bool {
 		return x.Cause == CauseUplink && (w.Scope == ScopeFabric || x.Where.Leaf == w.Leaf &&

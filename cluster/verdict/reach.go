@@ -157,8 +157,8 @@ func (v *view) failures() {
 	v.unsteady(e, codes)
 }
 
-// largeOnly finds cards that pass small messages and no large ones: packets of their own MTU are too
-// long for a port on the way. A reliable connection repeats such a packet until it gives up.
+// largeOnly finds cards that pass small messages and no large ones: packets of their own MTU are
+// too long for a port on the way. A reliable connection repeats such a packet until it gives up.
 func (v *view) largeOnly() {
 	e := newEvents(len(v.cards), 1e-3)
 	e.both = true
@@ -191,8 +191,8 @@ func (v *view) largeOnly() {
 		v.accuse(b.card, Verdict{
 			Cause: CauseMTU, Severity: 1, Confidence: 0.9,
 			Words: "small messages pass and large ones don't: a port on its way has a smaller MTU",
-			Evidence: []Evidence{{fmt.Sprintf("%d of %d measurements of bandwidth failed with retry-exceeded, and %d of "+
-				"small messages succeeded", b.k, b.n, small[b.card]), b.refs}},
+			Evidence: []Evidence{{fmt.Sprintf("%d of %d measurements of bandwidth failed with retry-exceeded, and "+
+				"%d of small messages succeeded", b.k, b.n, small[b.card]), b.refs}},
 			p: b.p,
 		})
 	}

@@ -57,7 +57,7 @@ func newWorld(seed uint64, nodes, rails, perLeaf int) *world {
 		detour: map[plan.End]float64{}, tail: map[int32]float64{}, pauses: map[int32]float64{},
 		leafShare: map[string]float64{}, badUplink: map[string]int{}, noPFC: map[string]bool{},
 		smallOnly: map[plan.End]bool{},
-		uplinks: map[string]float64{}, crowd: map[string]float64{}, lostAt: map[int32]int{},
+		uplinks:   map[string]float64{}, crowd: map[string]float64{}, lostAt: map[int32]int{},
 		cardFactor: map[plan.End]float64{},
 	}
 	for i := range nodes {
