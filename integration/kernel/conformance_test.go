@@ -44,6 +44,43 @@ func TestConformanceIWARP(t *testing.T) {
 	runConformance(t, "TestIWARP/"+selectedIWARP, fewestSelectedRules)
 }
 
+// mostRepeated is the number of rules that may be repeated.
+const mostRepeated = 2
+
+// repeated runs the failed rules again if all of them waited in vain for a connection, and reports
+// whether they then passed. About one in a thousand connections of siw with itself does not arrive
+// at its listener, whatever the rule, with Linux 6.1; why is not known. A rule that fails twice
+// fails.
+func repeated(ctx context.Context, t *testing.T, g *guest.Guest, results *conformance) bool {
+	t.Helper()
+	var failed []int
+	for i, r := range results.rules {
+		if r.passed {
+			continue
+		}
+		if !strings.Contains(r.output, "wait for a connection to ") || len(failed) == mostRepeated {
+			return false
+		}
+		failed = append(failed, i)
+	}
+	for _, i := range failed {
+		name := results.rules[i].name
+		res, err := g.Run(ctx, "timeout 60 "+conformanceProgram+" -test.v -test.run '^TestIWARP$/^"+
+			strings.ReplaceAll(name, "/", "$/^")+"$' -test.short")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := parseConformance(string(res.Stdout))
+		if res.ExitCode != 0 || len(again.rules) != 1 || !again.rules[0].passed {
+			return false
+		}
+		t.Logf("%s: passed when it was repeated; before: %s", name, results.rules[i].output)
+		results.rules[i] = again.rules[0]
+		results.passed++
+	}
+	return len(failed) > 0
+}
+
 // runConformance runs a test of the suite's binary, which must satisfy a number of rules.
 func runConformance(t *testing.T, test string, fewest int) {
 	t.Helper()
@@ -60,6 +97,9 @@ func runConformance(t *testing.T, test string, fewest int) {
 		t.Fatal(err)
 	}
 	results := parseConformance(string(res.Stdout))
+	if repeated(ctx, t, g, &results) {
+		res.ExitCode = 0
+	}
 	for _, r := range results.rules {
 		t.Run(r.name, func(t *testing.T) {
 			if t.Log(r.output); !r.passed {
