@@ -48,9 +48,9 @@ func TestConformanceIWARP(t *testing.T) {
 const mostRepeated = 2
 
 // repeated runs the failed rules again if all of them waited in vain for a connection, and reports
-// whether they then passed. About one in a thousand connections of siw with itself does not arrive
-// at its listener, whatever the rule, with Linux 6.1; why is not known. A rule that fails twice
-// fails.
+// whether they then passed. In two of six runs one connection of siw with itself didn't arrive at
+// its listener, of another rule each time, with Linux 6.1; why is not known. A rule that fails
+// twice fails.
 func repeated(ctx context.Context, t *testing.T, g *guest.Guest, results *conformance) bool {
 	t.Helper()
 	var failed []int
