@@ -35,11 +35,7 @@ func (r *round) sample(w *wire, sender int) result.Sample {
 	}
 	var d result.Detail
 	if w.failure != nil {
-		f := *w.failure
-		if sender == 1 && f.At != "" { // seen from the other side
-			f.At = map[result.Side]result.Side{result.AtFrom: result.AtTo, result.AtTo: result.AtFrom}[f.At]
-		}
-		d.Failure = &f
+		d.Failure = w.seen(sender)
 	}
 	if from.reply != nil {
 		s.Gbps = float32(from.reply.Gbps)

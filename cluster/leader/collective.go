@@ -153,7 +153,7 @@ func (r *round) runCollective(commands []protocol.Command) {
 func (c *collective) failure() *result.Failure {
 	for _, w := range c.wires {
 		if w.failure != nil {
-			return w.failure
+			return w.seen(0)
 		}
 	}
 	return nil

@@ -39,10 +39,8 @@ type entry struct {
 }
 
 func (j *Journal) begin(r *result.Run) error { return j.write(line{Begin: r}) }
-func (j *Journal) round(t Task, o Outcome) error {
-	return j.write(line{Round: &entry{t.Stage, t.Round, t.Attempt, o}})
-}
-func (j *Journal) end(at time.Time) error { return j.write(line{End: &at}) }
+func (j *Journal) round(e entry) error       { return j.write(line{Round: &e}) }
+func (j *Journal) end(at time.Time) error    { return j.write(line{End: &at}) }
 
 func (j *Journal) write(l line) error {
 	if j == nil {

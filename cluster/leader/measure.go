@@ -27,6 +27,7 @@ type wire struct {
 	bytes   int64
 	load    bool // background traffic, of which no sample is made
 	failure *result.Failure
+	noticed int // index of the end that noticed the failure
 }
 
 // round is a round as the fleet runs it.
@@ -108,9 +109,8 @@ func (r *round) flows(f plan.Flow) int {
 func (r *round) add(w *wire, from, to plan.End, roles [2]protocol.Role) *wire {
 	for i, end := range []plan.End{from, to} {
 		w.halves[i] = half{end: end, role: roles[i], id: 2*len(r.wires) + i}
-		if f := r.unusable(end); f != nil && w.failure == nil {
-			f.At = side(i)
-			w.failure = f
+		if f := r.unusable(end); f != nil {
+			w.fail(&w.halves[i], f)
 		}
 	}
 	r.wires = append(r.wires, w)
@@ -132,8 +132,7 @@ func (r *round) unusable(e plan.End) *result.Failure {
 	}
 	for i, c := range r.f.cluster.Nodes[e.Node].Rails {
 		if c.Rail == int(e.Rail) && r.f.nodes[e.Node].Cards[i].Failure != nil {
-			f := *r.f.nodes[e.Node].Cards[i].Failure
-			return &f
+			return r.f.nodes[e.Node].Cards[i].Failure
 		}
 	}
 	return nil
@@ -243,12 +242,16 @@ func (r *round) do(ctx context.Context, commands []protocol.Command) {
 
 // fail keeps the first failure of a connection, with the end at which it was.
 func (w *wire) fail(h *half, f *result.Failure) {
-	if w.failure != nil {
-		return
+	if w.failure == nil {
+		w.failure, w.noticed = f, h.id%2
 	}
-	at := *f
-	at.At = side(h.id % 2)
-	w.failure = &at
+}
+
+// seen returns the failure of a connection as its sender, the end with the given index, sees it.
+func (w *wire) seen(sender int) *result.Failure {
+	f := *w.failure
+	f.At = side(w.noticed ^ sender)
+	return &f
 }
 
 func stepOf(k protocol.Kind) result.FailureStep {

@@ -95,10 +95,7 @@ func (v *verification) begin(ctx context.Context) error {
 	if v.Resume == nil {
 		return v.Journal.begin(v.run)
 	}
-	if err := v.resume(); err != nil {
-		return err
-	}
-	return nil
+	return v.resume()
 }
 
 // ErrOtherPlan is the error for a journal of another cluster or plan.
@@ -155,16 +152,9 @@ func (v *verification) measure(ctx context.Context, t Task) error {
 	if err != nil {
 		return fmt.Errorf("round %d of stage %s: %w", t.Round+1, t.Name, err)
 	}
-	v.take(t, out)
-	if err := v.Journal.round(t, out); err != nil {
-		return err
-	}
-	return nil
-}
-
-// take adds what a round measured to the run.
-func (v *verification) take(t Task, out Outcome) {
-	add(v.run, entry{Stage: t.Stage, Round: t.Round, Attempt: t.Attempt, Outcome: out})
+	e := entry{Stage: t.Stage, Round: t.Round, Attempt: t.Attempt, Outcome: out}
+	add(v.run, e)
+	return v.Journal.round(e)
 }
 
 func (v *verification) tell(t Task) {
