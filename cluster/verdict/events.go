@@ -8,9 +8,9 @@ import (
 )
 
 // events are samples in which something happened that one of their places is to blame for: a loss,
-// a damaged packet, a failure. A place is to blame if it happened in most of its samples, whoever
-// the partner was. The strongest place is accused first and takes its samples with it, so that
-// nobody is accused for having met it.
+// a damaged packet, a failure. A place is to blame if it happened in most of its samples, with any
+// partner. The strongest place is accused first and takes its samples with it, so that nobody is
+// accused for having met it.
 type events struct {
 	list  []event
 	n     []int32 // samples by place: card·2 + direction

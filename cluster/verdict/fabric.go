@@ -8,7 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/plan"
 )
 
-// fewSpines is the least share of the rate that traffic between leaves lacks against traffic within
+// fewSpines is the least share of the rate that traffic between leaves loses against traffic within
 // them before the fabric counts as oversubscribed: collisions of ECMP alone cost permutations up to
 // a quarter of what their links carry, with few flows (Al-Fares et al., Hedera, NSDI 2010).
 const fewSpines = 0.25
@@ -131,7 +131,7 @@ func (v *view) incast() {
 		}
 		g := v.gbps(s)
 		if g == 0 && (v.cards[f].known[tx] || v.out[s.From.Node]) {
-			continue // it sends nothing, whoever receives
+			continue // it sends nothing to any card
 		}
 		sums[k].gbps += g
 		sums[k].n++

@@ -382,7 +382,7 @@ func aheadOrBehind(x float64) string {
 	return "behind"
 }
 
-// lostShare returns the share of its rate that a card lacks against its peers, by all its pairs; 1
+// lostShare returns the share of its rate that a card loses against its peers, by all its pairs; 1
 // if all of them failed.
 func (v *view) lostShare(c int32) float64 {
 	worst, measured := 0.0, false

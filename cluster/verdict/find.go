@@ -181,7 +181,7 @@ func (v *view) railFigures() []Rail {
 	return out
 }
 
-// lessThanBefore is the share of a card's earlier rate that it must lack: twice what healthy cards
+// lessThanBefore is the share of a card's earlier rate that it must have lost: twice what healthy cards
 // vary between runs.
 const lessThanBefore = 0.1
 

@@ -341,7 +341,7 @@ func mostly(y []float32) float32 {
 	return median(y)
 }
 
-// leafLoss is the least share of the rate that a leaf's uplinks must lack, compared with other
+// leafLoss is the least share of the rate that a leaf's uplinks must lose, compared with other
 // leaves: hashing of ECMP alone makes leaves differ by some per cent.
 const leafLoss = 0.1
 
@@ -467,7 +467,7 @@ func (v *view) leafSamples(g leafRail) (refs []int) {
 	return refs
 }
 
-// leafDeficit returns the share of its rate that a leaf's traffic to others lacks against the
+// leafDeficit returns the share of its rate that a leaf's traffic to others loses against the
 // reference.
 func (v *view) leafDeficit(g leafRail) float64 {
 	var y []float32

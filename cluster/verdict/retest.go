@@ -9,9 +9,9 @@ import (
 // Retest returns the nodes that deserve another look, and those that are known to be good, as
 // partners: what a leader measures again.
 func Retest(run *result.Run) (suspects, good []int32) {
-	for _, s := range Suspects(run, Options{}) {
-		suspects = append(suspects, s.Node)
+	v := suspicions(run, Options{})
+	for _, s := range v.suspects() {
+		suspects = append(suspects, s.Node) // they are sorted by node
 	}
-	slices.Sort(suspects)
-	return slices.Compact(suspects), Good(run)
+	return slices.Compact(suspects), v.good()
 }

@@ -202,7 +202,7 @@ func (v *view) oneWay(c int32, x *Verdict) {
 		100*max(sent, 0), 100*max(received, 0))})
 }
 
-// oneWayDeficit returns the share that a card lacks in permutations, and in how many samples with
+// oneWayDeficit returns the share that a card loses in permutations, and in how many samples with
 // partners that are not slow themselves.
 func (v *view) oneWayDeficit(c int32, d int) (float64, int) {
 	s := v.rate.perm
@@ -391,7 +391,7 @@ func (v *view) loopbacks() loopbacks {
 	return l
 }
 
-// slowLoop is the share that a loopback must lack: it uses the card and its slot twice, and varies
+// slowLoop is the share that a loopback must lose: it uses the card and its slot twice, and varies
 // more than a pair.
 const slowLoop = 0.12
 

@@ -30,8 +30,10 @@ func repeatable(c Cause) plan.Name {
 }
 
 // Suspects returns what deserves a repeat, by node. Its limits are lower than those of [Find].
-func Suspects(run *result.Run, o Options) []Suspect {
-	v := suspicions(run, o)
+func Suspects(run *result.Run, o Options) []Suspect { return suspicions(run, o).suspects() }
+
+func (v *view) suspects() []Suspect {
+	run := v.run
 	index := make(map[string]int32, len(run.Cluster.Nodes))
 	for i, n := range run.Cluster.Nodes {
 		index[n.Name] = int32(i)
@@ -78,8 +80,10 @@ func suspicions(run *result.Run, o Options) *view {
 
 // Good returns the nodes that nothing is known against, in order: partners for suspects. A node
 // that was not measured with any other is none of them.
-func Good(run *result.Run) []int32 {
-	v := suspicions(run, Options{})
+func Good(run *result.Run) []int32 { return suspicions(run, Options{}).good() }
+
+func (v *view) good() []int32 {
+	run := v.run
 	bad, named := make([]bool, len(run.Cluster.Nodes)), map[string]bool{}
 	for _, x := range v.verdicts {
 		for _, e := range slices.Concat(x.Where.Ends, x.Where.Or) {
