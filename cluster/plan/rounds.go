@@ -1,0 +1,174 @@
+package plan
+
+import (
+	"iter"
+	"math/rand/v2"
+	"slices"
+)
+
+// pairs yields rounds of disjoint pairs.
+func (p *Plan) pairs(name Name) iter.Seq[Round] {
+	n := len(p.Cluster.Nodes)
+	return func(yield func(Round) bool) {
+		list := circle(n)
+		if n > p.Options.AllPairs {
+			list = matchings(n, PairRounds(n, p.Options.AllPairs), p.rng(name))
+		}
+		for pairs := range list {
+			if !yield(Round{Flows: flows(pairs)}) {
+				return
+			}
+		}
+	}
+}
+
+func flows(pairs []Pair) []Flow {
+	out := make([]Flow, len(pairs))
+	for i, p := range pairs {
+		out[i] = Flow{From: p.A, To: p.B, Both: true}
+	}
+	return out
+}
+
+// loopback yields two rounds: each card to itself, and to its neighbour in the node.
+func (p *Plan) loopback() iter.Seq[Round] {
+	return func(yield func(Round) bool) {
+		for _, neighbour := range []bool{false, true} {
+			r := Round{Flows: make([]Flow, len(p.Cluster.Nodes))}
+			for i := range r.Flows {
+				r.Flows[i] = Flow{From: int32(i), To: int32(i), Neighbour: neighbour}
+			}
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// incastSizes are the numbers of senders to one receiver.
+func incastSizes() []int { return []int{2, 4, 8} }
+
+// incastRounds returns the number of rounds of incast: one for each size that the cluster has the
+// nodes for, and each again with other receivers.
+func (p *Plan) incastRounds() int {
+	n := 0
+	for _, k := range incastSizes() {
+		if k+1 <= len(p.Cluster.Nodes) {
+			n += 2
+		}
+	}
+	return n
+}
+
+// incast yields rounds in which groups of k+1 nodes send to one of their members; groups are
+// disjoint.
+func (p *Plan) incast() iter.Seq[Round] {
+	n := len(p.Cluster.Nodes)
+	return func(yield func(Round) bool) {
+		rng := p.rng(StageIncast)
+		for _, k := range incastSizes() {
+			for range 2 {
+				if k+1 > n {
+					continue
+				}
+				order := rng.Perm(n)
+				var r Round
+				for g := 0; g+k < n; g += k + 1 {
+					for _, sender := range order[g+1 : g+k+1] {
+						r.Flows = append(r.Flows, Flow{From: int32(sender), To: int32(order[g])})
+					}
+				}
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// permutation yields rounds in which every node sends to exactly one other and receives from
+// exactly one, across leaves where they are known: this loads the uplinks.
+func (p *Plan) permutation() iter.Seq[Round] {
+	n := len(p.Cluster.Nodes)
+	return func(yield func(Round) bool) {
+		rng := p.rng(StagePermutation)
+		for range 4 {
+			order := p.byLeaf(rng)
+			shift := max(1, p.largestLeaf())
+			if shift >= n {
+				shift = 1 + rng.IntN(n-1)
+			}
+			r := Round{Flows: make([]Flow, n)}
+			for i, from := range order {
+				r.Flows[i] = Flow{From: int32(from), To: int32(order[(i+shift)%n])}
+			}
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// byLeaf returns the nodes grouped by leaf, in random order within a leaf and of the leaves.
+func (p *Plan) byLeaf(rng *rand.Rand) []int {
+	order := rng.Perm(len(p.Cluster.Nodes))
+	rank := map[string]int{}
+	for _, i := range order { // nodes of no known leaf are a group, too
+		leaf := p.Cluster.Nodes[i].Leaf
+		if _, ok := rank[leaf]; !ok {
+			rank[leaf] = len(rank)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return rank[p.Cluster.Nodes[a].Leaf] - rank[p.Cluster.Nodes[b].Leaf]
+	})
+	return order
+}
+
+// largestLeaf returns the number of nodes of the largest leaf, 0 if no leaf is known.
+func (p *Plan) largestLeaf() int {
+	count := map[string]int{}
+	most := 0
+	for _, n := range p.Cluster.Nodes {
+		if n.Leaf != "" {
+			count[n.Leaf]++
+			most = max(most, count[n.Leaf])
+		}
+	}
+	return most
+}
+
+// jitterRounds is how many different partners the latency of a card is measured with.
+func (p *Plan) jitterRounds() int { return 4 }
+
+// jitter yields pairs for latency, each idle and under load.
+func (p *Plan) jitter() iter.Seq[Round] {
+	n := len(p.Cluster.Nodes)
+	return func(yield func(Round) bool) {
+		rounds := min(p.jitterRounds(), PairRounds(n, p.Options.AllPairs))
+		for pairs := range matchings(n, rounds, p.rng(StageJitter)) {
+			for _, load := range []bool{false, true} {
+				if !yield(Round{Flows: flows(pairs), Load: load}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// collective yields the order of nodes of a ring, then the edges of a binary tree.
+func (p *Plan) collective() iter.Seq[Round] {
+	n := len(p.Cluster.Nodes)
+	return func(yield func(Round) bool) {
+		order := p.byLeaf(p.rng(StageCollective))
+		ring := Round{Flows: make([]Flow, 0, n)}
+		for i, from := range order {
+			ring.Flows = append(ring.Flows, Flow{From: int32(from), To: int32(order[(i+1)%n])})
+		}
+		tree := Round{Flows: make([]Flow, 0, n-1)}
+		for i := 1; i < n; i++ {
+			tree.Flows = append(tree.Flows, Flow{From: int32(order[i]), To: int32(order[(i-1)/2]), Both: true})
+		}
+		_ = yield(ring) && yield(tree)
+	}
+}
