@@ -1,7 +1,6 @@
 package rping_test
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 	"testing"
@@ -9,28 +8,12 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/bench/rping"
+	"github.com/rdmakit/rdmakit/internal/sim/engines"
 	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
 	"github.com/rdmakit/rdmakit/verbs"
-	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 	"github.com/rdmakit/rdmakit/wire/ib"
-	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
-
-// simulated opens engines on a simulated network.
-type simulated struct{ network *packetnet.Network }
-
-func (simulated) Name() string                                           { return "simulated" }
-func (simulated) Devices(context.Context) ([]provider.DeviceInfo, error) { return nil, nil }
-
-func (s simulated) Open(_ context.Context, name string) (provider.Device, error) {
-	addr := netip.MustParseAddr(name[len(roce.Prefix):])
-	conn, err := s.network.Listen(netip.AddrPortFrom(addr, rocev2.Port))
-	if err != nil {
-		return nil, err
-	}
-	return roce.New(roce.Config{Name: name, Conn: conn, Addr: addr, MTU: ib.MTU4096})
-}
 
 // TestIdle leaves a connection idle for minutes, which must not end it, and then lets the client
 // vanish: the server notices, though no message tells it.
@@ -38,7 +21,7 @@ func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := packetnet.New(packetnet.Faults{Delay: time.Millisecond})
 		open := func(addr string) *verbs.Device {
-			d, err := verbs.Open(t.Context(), roce.Prefix+addr, simulated{n})
+			d, err := verbs.Open(t.Context(), roce.Prefix+addr, engines.Provider{Network: n, MTU: ib.MTU4096})
 			if err != nil {
 				t.Fatal(err)
 			}

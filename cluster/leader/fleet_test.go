@@ -14,28 +14,12 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/cluster/worker"
+	"github.com/rdmakit/rdmakit/internal/sim/engines"
 	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
 	"github.com/rdmakit/rdmakit/verbs"
-	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 	"github.com/rdmakit/rdmakit/wire/ib"
-	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
-
-// simulated opens engines on a simulated network.
-type simulated struct{ network *packetnet.Network }
-
-func (simulated) Name() string                                           { return "simulated" }
-func (simulated) Devices(context.Context) ([]provider.DeviceInfo, error) { return nil, nil }
-
-func (s simulated) Open(_ context.Context, name string) (provider.Device, error) {
-	addr := netip.MustParseAddr(name[len(roce.Prefix):])
-	conn, err := s.network.Listen(netip.AddrPortFrom(addr, rocev2.Port))
-	if err != nil {
-		return nil, err
-	}
-	return roce.New(roce.Config{Name: name, Conn: conn, Addr: addr, MTU: ib.MTU1024})
-}
 
 // direct is a worker in this process.
 type direct struct{ w *worker.Worker }
@@ -83,7 +67,7 @@ func newRig(t *testing.T, nodes, rails int) *rig {
 			node.Cards = append(node.Cards, worker.Card{
 				Rail: rail, Name: name, Gbps: rigBandwidth / 1e9, Port: 1,
 				Open: func(ctx context.Context) (*verbs.Device, error) {
-					return verbs.Open(ctx, name, simulated{r.network})
+					return verbs.Open(ctx, name, engines.Provider{Network: r.network, MTU: ib.MTU1024})
 				},
 			})
 		}

@@ -181,8 +181,8 @@ func (v *view) railFigures() []Rail {
 	return out
 }
 
-// lessThanBefore is the share of a card's earlier rate that it must have lost: twice what healthy cards
-// vary between runs.
+// lessThanBefore is the share of a card's earlier rate that it must have lost: twice what healthy
+// cards vary between runs.
 const lessThanBefore = 0.1
 
 // baseline compares cards with themselves in an earlier run. Names tell which card is which.

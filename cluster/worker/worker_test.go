@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,28 +15,12 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/cluster/worker"
+	"github.com/rdmakit/rdmakit/internal/sim/engines"
 	"github.com/rdmakit/rdmakit/internal/sim/packetnet"
 	"github.com/rdmakit/rdmakit/verbs"
-	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 	"github.com/rdmakit/rdmakit/wire/ib"
-	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
-
-// simulated opens engines on a simulated network.
-type simulated struct{ network *packetnet.Network }
-
-func (simulated) Name() string                                           { return "simulated" }
-func (simulated) Devices(context.Context) ([]provider.DeviceInfo, error) { return nil, nil }
-
-func (s simulated) Open(_ context.Context, name string) (provider.Device, error) {
-	addr := netip.MustParseAddr(name[len(roce.Prefix):])
-	conn, err := s.network.Listen(netip.AddrPortFrom(addr, rocev2.Port))
-	if err != nil {
-		return nil, err
-	}
-	return roce.New(roce.Config{Name: name, Conn: conn, Addr: addr, MTU: ib.MTU1024})
-}
 
 // start returns a worker with cards of rails 0 and 1 on one network, and one of rail 2 that can't
 // be opened.
@@ -46,7 +29,9 @@ func start(t *testing.T) *worker.Worker {
 	node := worker.Node{Name: "node"}
 	for rail := range 3 {
 		name := fmt.Sprintf("%s10.0.0.%d", roce.Prefix, rail+1)
-		open := func(ctx context.Context) (*verbs.Device, error) { return verbs.Open(ctx, name, simulated{n}) }
+		open := func(ctx context.Context) (*verbs.Device, error) {
+			return verbs.Open(ctx, name, engines.Provider{Network: n, MTU: ib.MTU1024})
+		}
 		if rail == 2 {
 			open = func(context.Context) (*verbs.Device, error) {
 				return nil, fmt.Errorf("open %s: %w", name, fs.ErrPermission)

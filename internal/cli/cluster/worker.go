@@ -181,19 +181,13 @@ func cardFacts(d *inventory.Device, p *inventory.Port) map[string]string {
 	return facts
 }
 
-// readCounters reads the counters of a port of the kernel.
+// readCounters reads the counters of a port of the kernel; nil if none can be read.
 func readCounters(ctx context.Context, device string, number int) map[string]uint64 {
-	list, err := inventory.ReadCounters(ctx, os.DirFS("/"), device, number)
-	out := map[string]uint64{}
-	for _, c := range list {
-		if c.Value != nil {
-			out[c.Name] = *c.Value
-		}
-	}
-	if err != nil && len(out) == 0 {
+	counters, err := cli.PortCounters(ctx, os.DirFS("/"), device, number)
+	if err != nil {
 		return nil
 	}
-	return worker.Canonical(out)
+	return worker.Canonical(counters)
 }
 
 // findings are the warnings and faults of the checks of this node.

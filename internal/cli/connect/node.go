@@ -196,7 +196,9 @@ func (n *node) port(device string, number int) connect.Port {
 		}
 		return p
 	}
-	p.Counters = func(ctx context.Context) (map[string]uint64, error) { return n.counters(ctx, device, number) }
+	p.Counters = func(ctx context.Context) (map[string]uint64, error) {
+		return cli.PortCounters(ctx, n.root, device, number)
+	}
 	if d := n.snap.Device(device); d != nil {
 		p.Software = d.Software != "" // rxe
 	}
@@ -224,21 +226,6 @@ func (n *node) portOf(device string, number int) *inventory.Port {
 		return nil
 	}
 	return &d.Ports[i]
-}
-
-// counters reads the counters of a port of the kernel.
-func (n *node) counters(ctx context.Context, device string, number int) (map[string]uint64, error) {
-	list, err := inventory.ReadCounters(ctx, n.root, device, number)
-	out := map[string]uint64{}
-	for _, c := range list {
-		if c.Value != nil {
-			out[c.Name] = *c.Value
-		}
-	}
-	if len(out) > 0 {
-		err = nil // some can't be read on many drivers
-	}
-	return out, err
 }
 
 // allPorts returns the ports of --all: those that jobs use. -d restricts them to a device. A
