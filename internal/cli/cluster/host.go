@@ -24,8 +24,8 @@ type host struct {
 	http       *http.Server
 	invitation protocol.Invitation
 	wg         sync.WaitGroup
-	stop       context.CancelFunc // of local workers
-	working    <-chan struct{}    // closed by stop
+	start      func(*worker.Worker) // starts a worker in this process, which ends with the host
+	stop       context.CancelFunc   // of these workers
 
 	mu   sync.Mutex
 	errs []error
@@ -48,7 +48,8 @@ func listen(ctx context.Context, addr string) (*host, error) {
 	h := &host{invitation: protocol.Invitation{Addr: l.Addr().String(), Hash: hash, Secret: rand.Text()}}
 	h.server = protocol.NewServer(protocol.ServerConfig{Token: h.invitation.Secret})
 	local, stop := context.WithCancel(ctx)
-	h.stop, h.working = stop, local.Done()
+	h.stop = stop
+	h.start = func(w *worker.Worker) { h.wg.Go(func() { h.work(local, w) }) }
 	h.http = &http.Server{
 		Handler: h.server, ReadHeaderTimeout: headerLimit,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13},
@@ -62,24 +63,11 @@ func listen(ctx context.Context, addr string) (*host, error) {
 	return h, nil
 }
 
-// start starts a worker in this process, which ends with ctx or with the host.
-func (h *host) start(ctx context.Context, w *worker.Worker) {
-	ctx, cancel := context.WithCancel(ctx)
-	h.wg.Go(func() {
-		defer cancel()
-		err := work(ctx, h.invitation, w)
-		if ctx.Err() != nil {
-			err = nil
-		}
+// work runs a worker of this process; that ctx ends it is no fault.
+func (h *host) work(ctx context.Context, w *worker.Worker) {
+	if err := work(ctx, h.invitation, w); ctx.Err() == nil {
 		h.failed(err)
-	})
-	h.wg.Go(func() {
-		select {
-		case <-h.working:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
+	}
 }
 
 // work does what a leader asks for until it ends the worker.

@@ -168,7 +168,7 @@ func (f *verifyFlags) run(ctx context.Context, app *cli.App) error {
 		app.Out.Note("on each node: rdmactl cluster worker --join %s", doctor.Quote(h.invitation.String()))
 	}
 	for n := range f.local {
-		h.start(ctx, worker.New(worker.Config{Node: localNode(n, f.rails), Wait: verbs.WaitEvent}))
+		h.start(worker.New(worker.Config{Node: localNode(n, f.rails), Wait: verbs.WaitEvent}))
 	}
 	links, err := h.join(ctx, max(f.local, f.workers), f.wait)
 	if errors.Is(err, errLate) && len(links) > 1 {

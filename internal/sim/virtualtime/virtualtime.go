@@ -33,7 +33,11 @@ import (
 // Drive begins to move a clock and returns a function that ends it. One clock can be driven at a
 // time. The function may be called more than once; it returns when the driver has ended.
 func Drive(m *clock.Manual) (stop func()) {
-	d := &driver{m: m, done: make(chan struct{}), ended: make(chan struct{})}
+	d := &driver{m: m, done: make(chan struct{}), ended: make(chan struct{}), samples: [...]metrics.Sample{
+		{Name: "/sched/goroutines/runnable:goroutines"},
+		{Name: "/sched/goroutines/running:goroutines"},
+		{Name: "/sched/goroutines/not-in-go:goroutines"},
+	}}
 	before := runtime.GOMAXPROCS(1)
 	d.outside = d.read().outside
 	go d.run()
@@ -51,6 +55,7 @@ type driver struct {
 	m           *clock.Manual
 	done, ended chan struct{}
 	outside     uint64 // goroutines that are in system calls all the time, such as that of signals
+	samples     [3]metrics.Sample
 }
 
 // counts are numbers of goroutines by state.
@@ -59,13 +64,8 @@ type counts struct{ ready, running, outside uint64 }
 // read returns the numbers of goroutines. With one processor they don't change while the driver
 // runs, except for those that return from system calls.
 func (d *driver) read() counts {
-	samples := []metrics.Sample{
-		{Name: "/sched/goroutines/runnable:goroutines"},
-		{Name: "/sched/goroutines/running:goroutines"},
-		{Name: "/sched/goroutines/not-in-go:goroutines"},
-	}
-	metrics.Read(samples)
-	return counts{samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64()}
+	metrics.Read(d.samples[:])
+	return counts{d.samples[0].Value.Uint64(), d.samples[1].Value.Uint64(), d.samples[2].Value.Uint64()}
 }
 
 const (
