@@ -308,3 +308,29 @@ func TestFleetOrder(t *testing.T) {
 		}
 	})
 }
+
+// TestFleetUnusableCard checks that a card that can't be opened fails its pairs at its own end,
+// whichever direction a sample has.
+func TestFleetUnusableCard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 2, 1)
+		broken := &result.Failure{Step: result.StepOpen, Code: "no-gid", Text: "no GID"}
+		r.links[1] = direct{worker.New(worker.Config{Node: worker.Node{
+			Name: "node-1", Cards: []worker.Card{{Name: "x", Failure: broken}},
+		}})}
+		f, p := fleetOf(t, r)
+		out, err := f.Measure(t.Context(), task(p, plan.StagePairs))
+		if err != nil || len(out.Samples) != 2 {
+			t.Fatal(out, err)
+		}
+		for _, s := range out.Samples {
+			want := result.AtFrom
+			if s.From.Node == 0 {
+				want = result.AtTo
+			}
+			if got := s.Detail.Failure; got.Code != "no-gid" || got.At != want {
+				t.Errorf("from node %d: %+v, want it at %q", s.From.Node, got, want)
+			}
+		}
+	})
+}

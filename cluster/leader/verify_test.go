@@ -231,3 +231,27 @@ func FuzzReadJournal(f *testing.F) {
 		}
 	})
 }
+
+// TestResumeKeepsLost checks that a node that was lost stays so in a resumed run, even if it is
+// back: its pairs are missing.
+func TestResumeKeepsLost(t *testing.T) {
+	p := scriptedPlan(t, 5)
+	w := &stops{writes: 9}
+	lost := map[int]int32{7: 3}
+	config := leader.Config{Plan: p, Journal: leader.NewJournal(w)}
+	_, err := leader.Verify(t.Context(), &scripted{p: p, loses: lost}, config)
+	if !errors.Is(err, errFull) {
+		t.Fatal(err)
+	}
+	old, _, err := leader.ReadJournal(bytes.NewReader(w.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := leader.Verify(t.Context(), &scripted{p: p}, leader.Config{Plan: p, Resume: old})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := run.Nodes[3]; n.State != result.NodeLost || run.Complete() {
+		t.Errorf("the lost node is %+v, the run complete: %t", n, run.Complete())
+	}
+}

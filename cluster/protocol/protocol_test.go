@@ -163,3 +163,50 @@ func TestLeaderGone(t *testing.T) {
 		t.Errorf("the worker ended with %v", err)
 	}
 }
+
+// TestLostAnswer checks that a worker that asks again gets the same command again, and that a reply
+// to another command is not taken for its.
+func TestLostAnswer(t *testing.T) {
+	s, c := start(t, protocol.ServerConfig{})
+	ask := func(body string) string {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.URL+"/v1/next", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer "+token)
+		r, err := c.HTTP.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(b))
+	}
+	replies := make(chan string, 1)
+	go func() {
+		session, err := s.Next(t.Context())
+		if err != nil {
+			return
+		}
+		r, _ := session.Do(t.Context(), protocol.Command{Kind: protocol.KindSurvey})
+		replies <- r.Name
+		s.Close() // ends the request that brought it
+	}()
+	const want = `{"seq":1,"command":{"kind":"survey","limit":0}}`
+	for _, body := range []string{
+		`{"version":1,"session":"w"}`, // the answer is lost
+		`{"version":1,"session":"w"}`,
+		`{"version":1,"session":"w","seq":7,"reply":{"name":"stale"}}`,
+	} {
+		if got := ask(body); got != want {
+			t.Errorf("answer to %s = %s, want %s", body, got, want)
+		}
+	}
+	ask(`{"version":1,"session":"w","seq":1,"reply":{"name":"right"}}`)
+	if got := <-replies; got != "right" {
+		t.Errorf("the reply is that of %q", got)
+	}
+}

@@ -164,6 +164,9 @@ func TestPlanted(t *testing.T) {
 			"no PFC at a rail of a leaf", func(w *world) { w.noPFC["leaf-2 rail 1"] = true },
 			[]string{"incast: leaf leaf-2 rail 1"},
 		},
+		{"no PFC explains uplinks", func(w *world) {
+			w.noPFC["leaf-2"], w.badUplink["leaf-2"] = true, 8
+		}, []string{"incast: leaf leaf-2"}},
 		{"MTU of a switch port", func(w *world) { w.smallOnly[end(4, 2)] = true }, []string{"mtu: gpu-5 mlx5_2:1"}},
 		{"no PFC at a leaf", func(w *world) { w.noPFC["leaf-2"] = true }, []string{"incast: leaf leaf-2"}},
 		{
