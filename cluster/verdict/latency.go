@@ -32,7 +32,7 @@ type meeting struct {
 	jittery       int // rails with a long tail
 	paused        int
 	worst, excess float64
-	retest        bool
+	retest, load  bool
 }
 
 type meetingKey struct {
@@ -125,7 +125,7 @@ func (v *view) jitter() {
 		k := meetingKey{s.Stage, s.Attempt, s.Round, s.From.Node, s.To.Node}
 		m := meetings[k]
 		if m == nil {
-			m = &meeting{sample: i, a: s.From.Node, b: s.To.Node, retest: s.Attempt > 0}
+			m = &meeting{sample: i, a: s.From.Node, b: s.To.Node, retest: s.Attempt > 0, load: s.Load}
 			meetings[k] = m
 			order = append(order, m)
 		}
@@ -156,12 +156,17 @@ func (m *meeting) add(v *view, i int, l *result.Latency, ref tailRef) {
 	}
 }
 
-// judgeMeetings blames nodes: places of the events are nodes instead of cards.
+// judgeMeetings blames nodes: places of the events are nodes instead of cards. Jitter is judged
+// idle first, then under load: queues hide there what a host adds, and a host may vary only there.
 func (v *view) judgeMeetings(list []*meeting) {
 	n := len(v.run.Cluster.Nodes)
-	jittery, paused := newEvents(n, 0.01), newEvents(n, 1e-4)
-	jittery.both, paused.both = true, true
+	idle, load, paused := newEvents(n, 0.01), newEvents(n, 0.01), newEvents(n, 1e-4)
+	idle.both, load.both, paused.both = true, true, true
 	for _, m := range list {
+		jittery := idle
+		if m.load {
+			jittery = load
+		}
 		for _, e := range []*events{jittery, paused} {
 			e.n[e.place(m.a, tx)]++
 			e.n[e.place(m.b, rx)]++
@@ -177,27 +182,33 @@ func (v *view) judgeMeetings(list []*meeting) {
 			paused.list = append(paused.list, event{int32(m.sample), m.a, m.b, m.worst, m.retest})
 		}
 	}
-	v.tests += 2 * n
+	v.tests += 3 * n
 	bad := map[int32]bool{}
 	for _, b := range paused.blames(0.05) {
-		if !v.pauseVerdict(b) {
-			continue
+		if v.pauseVerdict(b) {
+			bad[b.card] = true
 		}
-		bad[b.card] = true
 	}
-	jittery.list = slices.DeleteFunc(jittery.list, func(e event) bool { return bad[e.from] || bad[e.to] })
-	for _, b := range jittery.blames(0.6) {
+	v.jitterVerdicts(idle, bad, "idle")
+	v.jitterVerdicts(load, bad, "under load")
+}
+
+// jitterVerdicts accuses nodes of jitter, except those that have a verdict already.
+func (v *view) jitterVerdicts(e *events, bad map[int32]bool, when string) {
+	e.list = slices.DeleteFunc(e.list, func(x event) bool { return bad[x.from] || bad[x.to] })
+	for _, b := range e.blames(0.6) {
 		if b.again > 0 && b.confirmed == 0 && !v.o.loose {
 			v.gap(v.nodeName(b.card), "its latency varied in the rounds of the plan, not when it was repeated")
 			continue
 		}
+		bad[b.card] = true
 		x := v.nodeBlame(b, Verdict{
 			Cause: CauseJitter, Severity: min(max(0, 1-1/b.weight), 1),
 			Words: fmt.Sprintf("the tail of its latency is %.1f times that of its peers", b.weight),
 		})
-		x.Evidence = []Evidence{{fmt.Sprintf("in %d of %d rounds, with %s, the 99th or 99.9th percentile was up "+
-			"to %.1f times the usual one",
-			b.k, b.n, plural(float64(b.partners), "partner"), b.weight), b.refs}}
+		x.Evidence = append([]Evidence{{fmt.Sprintf("%s, in %d of %d rounds, with %s, the 99th or 99.9th percentile "+
+			"was up to %.1f times the usual one",
+			when, b.k, b.n, plural(float64(b.partners), "partner"), b.weight), b.refs}}, x.Evidence...)
 		v.hostVerdict(b.card, x)
 	}
 }
@@ -215,7 +226,7 @@ func (v *view) hostVerdict(node int32, x Verdict) {
 	v.addHost(node, &x)
 	v.verdicts = slices.DeleteFunc(v.verdicts, func(y Verdict) bool {
 		slow := repeatable(y.Cause) == plan.StagePairs && strings.HasPrefix(string(y.Cause), string(CauseSlow)) &&
-			(y.Severity < little || y.Cause == CauseSlowNode && y.Severity < much) && len(y.Where.Or) == 0 &&
+			(y.Severity < little || y.Severity < much && v.ofWholeNode(&y, x.Cause)) && len(y.Where.Or) == 0 &&
 			len(y.Where.Ends) > 0 && y.Where.Ends[0].Node == node
 		if slow {
 			x.Evidence = append(x.Evidence, y.Evidence...)
@@ -223,6 +234,16 @@ func (v *view) hostVerdict(node int32, x Verdict) {
 		return slow
 	})
 	v.verdicts = append(v.verdicts, x)
+}
+
+// ofWholeNode reports whether a slow card or node is slow in the way of a whole node that varies: on
+// all of its cards. One that stands still sends nothing meanwhile, but can be written to.
+func (v *view) ofWholeNode(x *Verdict, cause Cause) bool {
+	if x.Cause == CauseSlowNode {
+		return true
+	}
+	from, to := v.nodeCards(x.Where.Ends[0].Node)
+	return cause == CausePauses && x.Cause == CauseSlowSend && to-from == 1
 }
 
 // pauseVerdict accuses a node of standing still, unless one meeting alone says so.

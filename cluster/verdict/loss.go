@@ -81,6 +81,12 @@ func (v *view) packets(s *result.Sample, from int32) float64 {
 // happens on any link.
 const fewLost = 5
 
+// lostPackets returns which share of its packets a sample lost, and whether that counts as loss.
+func (v *view) lostPackets(s *result.Sample, from int32) (share float64, lossy bool) {
+	lost, packets := errorsIn(s.Detail).lost, v.packets(s, from)
+	return lost / max(packets, 1), lost >= fewLost && lost > v.o.LossRate*packets
+}
+
 // rareLoss bounds the probability that a step of a healthy link loses more than that and more than
 // [Options.LossRate]: at a bit error rate of 1e-12, a step of 1 s at 400 Gb/s loses 0.4 packets.
 const rareLoss = 1e-3
@@ -90,6 +96,7 @@ func (v *view) loss() {
 	n := len(v.cards)
 	lost, icrc := newEvents(n, rareLoss), newEvents(n, rareLoss)
 	link := make([]linkErrors, n)
+	v.single = make([]pathLoss, n)
 	seen := false
 	for i := range v.run.Samples {
 		s := &v.run.Samples[i]
@@ -109,8 +116,10 @@ func (v *view) loss() {
 			v.countSample(lost, f, t, s.Attempt > 0)
 			v.countSample(icrc, f, t, s.Attempt > 0)
 			packets := v.packets(s, f)
-			if e.lost >= fewLost && e.lost > v.o.LossRate*packets {
-				lost.list = append(lost.list, event{int32(i), f, t, e.lost / max(packets, 1), s.Attempt > 0})
+			share, lossy := v.lostPackets(s, f)
+			v.single[t].add(v.crosses(s.From.Node, s.To.Node), lossy)
+			if lossy {
+				lost.list = append(lost.list, event{int32(i), f, t, share, s.Attempt > 0})
 			}
 			if e.icrc >= 2 {
 				icrc.list = append(icrc.list, event{int32(i), f, t, e.icrc / max(packets, 1), s.Attempt > 0})

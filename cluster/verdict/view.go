@@ -49,13 +49,13 @@ type view struct {
 	leafNodes [][]int32
 	classes   []string
 	out       []bool // nodes that a verdict takes out altogether: absent or lost
-	// suspicious are nodes and rails that Suspects reports.
-	verdicts []Verdict
-	gaps     []Gap
-	gapSeen  map[Gap]bool
-	faulty   []bool // cards with a fault that makes latencies long, other than a low rate
-	tests    int    // how many tests were made
-	rate     rates
+	verdicts  []Verdict
+	gaps      []Gap
+	gapSeen   map[Gap]bool
+	faulty    []bool // cards with a fault that makes latencies long, other than a low rate
+	tests     int    // how many tests were made
+	rate      rates
+	single    []pathLoss // of the pairs in which a card received
 }
 
 func newView(run *result.Run, o Options) *view {
