@@ -13,10 +13,10 @@ import (
 // accused for having met it.
 type events struct {
 	list  []event
-	n     []int32 // samples by place: card·2 + direction
-	again []int32 // those of repeats, by place
-	cross []int32 // samples between leaves, by card
-	all   []int32 // samples by card
+	n     []int32    // samples by place: card·2 + direction
+	again []int32    // those of repeats, by place
+	cross [2][]int32 // samples between leaves in which a card sends, or receives, by card
+	all   []int32    // samples by card
 	// both: the two directions of a card are one place.
 	both bool
 	// floor is the least background probability of an event in a sample of healthy places.
@@ -54,7 +54,7 @@ func (e *events) place(c int32, d int) int32 {
 func newEvents(cards int, floor float64) *events {
 	return &events{
 		n: make([]int32, 2*cards), again: make([]int32, 2*cards),
-		cross: make([]int32, cards), all: make([]int32, cards), floor: floor,
+		cross: [2][]int32{make([]int32, cards), make([]int32, cards)}, all: make([]int32, cards), floor: floor,
 	}
 }
 
@@ -70,8 +70,8 @@ func (v *view) countSample(e *events, from, to int32, retest bool) {
 	e.all[from]++
 	e.all[to]++
 	if v.crosses(v.cards[from].end.Node, v.cards[to].end.Node) {
-		e.cross[from]++
-		e.cross[to]++
+		e.cross[tx][from]++
+		e.cross[rx][to]++
 	}
 }
 

@@ -51,10 +51,7 @@ func analyse(run *result.Run, o Options) *view {
 	v.flows()
 	v.rateLeaves()
 	v.rateCards()
-	v.faulty = make([]bool, len(v.cards))
-	for c := range v.cards {
-		v.faulty[c] = v.cards[c].known[tx]
-	}
+	v.markFaulty()
 	v.slowCards()
 	v.detours()
 	v.jitter()
@@ -75,6 +72,23 @@ func analyse(run *result.Run, o Options) *view {
 		)
 	})
 	return v
+}
+
+// markFaulty notes the cards of which a verdict explains that latencies are long. A setting that
+// differs from the other cards' does not.
+func (v *view) markFaulty() {
+	v.faulty = make([]bool, len(v.cards))
+	for _, x := range v.verdicts {
+		switch x.Cause {
+		case CauseMTU, CauseNoGID, CauseGIDType, CausePKey, CauseSubnet, CausePFC, CauseFirmware, CauseClock:
+			continue
+		}
+		for _, e := range slices.Concat(x.Where.Ends, x.Where.Or) {
+			if c := v.find(e); c >= 0 {
+				v.faulty[c] = true
+			}
+		}
+	}
 }
 
 // accept drops verdicts that many tests make likely by chance.

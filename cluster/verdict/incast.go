@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/cluster/result"
 )
 
 // collapsed is the share of a receiver's rate that several senders reach together at least: with
@@ -21,6 +22,7 @@ func (v *view) incast() {
 		round          uint16
 		to             int32
 	}
+	v.findResends()
 	sums := map[key]*incastSum{}
 	var order []key
 	for i := range v.run.Samples {
@@ -38,6 +40,9 @@ func (v *view) incast() {
 			order = append(order, k)
 		}
 		g := v.gbps(s)
+		if v.cards[f].known[tx] {
+			sums[k].faulty = true
+		}
 		if g == 0 && (v.cards[f].known[tx] || v.out[s.From.Node]) {
 			continue // it sends nothing to any card
 		}
@@ -45,13 +50,16 @@ func (v *view) incast() {
 		sums[k].n++
 		sums[k].refs = cite(sums[k].refs, i)
 		if !v.cards[f].known[tx] {
-			_, lossy := v.lostPackets(s, f)
-			sums[k].loss.add(v.crosses(s.From.Node, s.To.Node), lossy)
+			sums[k].loss.add(v.crosses(s.From.Node, s.To.Node), v.resends(s, f))
 		}
 	}
 	var all []incastSample
 	for _, k := range order {
-		if x := sums[k]; x.n >= 2 && x.line > 0 {
+		x := sums[k]
+		if x.faulty && !v.countsResends { // the receiver counts what it missed over all senders
+			x.loss = pathLoss{}
+		}
+		if x.n >= 2 && x.line > 0 {
 			all = append(all, incastSample{k.to, x.n, min(x.gbps/x.line, 1.2), x.loss, x.refs})
 		}
 	}
@@ -63,6 +71,7 @@ type incastSum struct {
 	gbps, line float64
 	n          int
 	loss       pathLoss
+	faulty     bool // one of them has a fault of its own
 	refs       []int
 }
 
@@ -92,6 +101,27 @@ func (p *pathLoss) merge(q *pathLoss) {
 		p[i].n += q[i].n
 		p[i].lossy += q[i].lossy
 	}
+}
+
+// findResends finds out whether the drivers count at the sender what is sent again.
+func (v *view) findResends() {
+	for i := range v.run.Samples {
+		if s := &v.run.Samples[i]; s.Detail != nil && errorsIn(s.Detail).again > 0 {
+			v.countsResends = true
+			return
+		}
+	}
+}
+
+// resends reports whether packets of a sample were lost, by the sender's own count if it has one:
+// what its port missed, a receiver counts over all senders.
+func (v *view) resends(s *result.Sample, from int32) bool {
+	e := errorsIn(s.Detail)
+	lost := e.missed
+	if v.countsResends {
+		lost = e.again
+	}
+	return lost >= fewLost && lost > v.o.LossRate*v.packets(s, from)
 }
 
 // incastSample is what several senders reached at one receiver, as a share of its rate.
@@ -147,7 +177,8 @@ func (v *view) judgeIncast(all []incastSample) {
 		if v.collapses(all, "") {
 			v.incastVerdict(Where{Scope: ScopeFabric}, all)
 		}
-	case total == judged && (len(v.leaves) == 1 || judged > 1), total > 1 && v.drops(all):
+	case total == judged && (len(v.leaves) == 1 || judged > 1),
+		len(v.leaves) > 1 && v.drops(all) && !v.cleanLeaf(groups):
 		v.incastVerdict(Where{Scope: ScopeFabric}, all)
 	default:
 		for _, leaf := range slices.Sorted(keys(bad)) {
@@ -189,6 +220,29 @@ func (v *view) drops(list []incastSample) bool {
 	return false
 }
 
+// cleanLeaf reports whether there is a leaf at which several senders lose nothing: then it is no
+// setting of the whole fabric.
+func (v *view) cleanLeaf(groups map[leafRail][]incastSample) bool {
+	leaves := map[int32]*lossCount{}
+	for k, list := range groups {
+		if leaves[k.leaf] == nil {
+			leaves[k.leaf] = &lossCount{}
+		}
+		for i := range list {
+			for _, c := range list[i].loss {
+				leaves[k.leaf].n += c.n
+				leaves[k.leaf].lossy += c.lossy
+			}
+		}
+	}
+	for _, c := range leaves {
+		if c.n >= fewSenders && float64(c.lossy) <= fewPairs*float64(c.n) {
+			return true
+		}
+	}
+	return false
+}
+
 // What tells drops of a full queue from those of a cable or an uplink: three quarters of the
 // samples with several senders to a receiver lose packets, and at most a quarter of those with one.
 // Half way between all and none on either side, a few others' faults change nothing.
@@ -216,7 +270,7 @@ func (v *view) incastOfLeaf(leaf int32, rails []int, groups map[leafRail][]incas
 func (v *view) explainUplinks(w *Where) {
 	v.verdicts = slices.DeleteFunc(v.verdicts, func(x Verdict) bool {
 		return x.Cause == CauseUplink && (w.Scope == ScopeFabric || x.Where.Leaf == w.Leaf &&
-			(len(w.Rails) == 0 || !slices.ContainsFunc(x.Where.Rails, func(r int) bool {
+			(len(w.Rails) == 0 || x.sends || !slices.ContainsFunc(x.Where.Rails, func(r int) bool {
 				return !slices.Contains(w.Rails, r)
 			})))
 	})

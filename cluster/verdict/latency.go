@@ -137,11 +137,15 @@ func (v *view) jitter() {
 func (m *meeting) add(v *view, i int, l *result.Latency, ref tailRef) {
 	m.n++
 	excess := tail50(l, l.P99) - ref.p99
-	long := excess > max(math.Log(v.o.Latency), 6*ref.sigma)
+	// A lost packet costs a timeout: that is a fault of the way, and no pause of the host.
+	lost := errorsIn(v.run.Samples[i].Detail).lost
+	steps := float64(max(l.Count, 1))
+	long := 100*lost < steps && excess > max(math.Log(v.o.Latency), 6*ref.sigma)
 	excess999 := tail50(l, p999Of(l)) - ref.p999
 	// The last thousandth varies more between healthy hosts.
-	long999 := excess999 > max(math.Log(2*v.o.Latency), 6*ref.sigma999)
-	if l.Max*v.scale.Time > pause && l.Max > pauseFactor*ref.max && (!long && !long999 || l.Max > apart*l.P99) {
+	long999 := 1000*lost < steps && excess999 > max(math.Log(2*v.o.Latency), 6*ref.sigma999)
+	distinct := !long && !long999 || l.Max > apart*l.P99
+	if lost == 0 && distinct && l.Max*v.scale.Time > pause && l.Max > pauseFactor*ref.max {
 		m.paused++
 		if l.Max > m.worst {
 			m.worst, m.sample = l.Max, i
@@ -206,8 +210,8 @@ func (v *view) jitterVerdicts(e *events, bad map[int32]bool, when string) {
 			Cause: CauseJitter, Severity: min(max(0, 1-1/b.weight), 1),
 			Words: fmt.Sprintf("the tail of its latency is %.1f times that of its peers", b.weight),
 		})
-		x.Evidence = append([]Evidence{{fmt.Sprintf("%s, in %d of %d rounds, with %s, the 99th or 99.9th percentile "+
-			"was up to %.1f times the usual one",
+		x.Evidence = append([]Evidence{{fmt.Sprintf("%s, in %d of %d rounds, with %s, the 99th or 99.9th "+
+			"percentile was up to %.1f times the usual one",
 			when, b.k, b.n, plural(float64(b.partners), "partner"), b.weight), b.refs}}, x.Evidence...)
 		v.hostVerdict(b.card, x)
 	}
@@ -236,14 +240,21 @@ func (v *view) hostVerdict(node int32, x Verdict) {
 	v.verdicts = append(v.verdicts, x)
 }
 
-// ofWholeNode reports whether a slow card or node is slow in the way of a whole node that varies: on
-// all of its cards. One that stands still sends nothing meanwhile, but can be written to.
+// ofWholeNode reports whether a slow card or node is slow in the way of a whole node that varies:
+// on all of its cards, or half of them. One that stands still sends nothing meanwhile, but can be
+// written to.
 func (v *view) ofWholeNode(x *Verdict, cause Cause) bool {
-	if x.Cause == CauseSlowNode {
-		return true
+	if x.Cause == CauseSlowNode || cause != CausePauses || x.Cause != CauseSlowSend {
+		return x.Cause == CauseSlowNode
 	}
 	from, to := v.nodeCards(x.Where.Ends[0].Node)
-	return cause == CausePauses && x.Cause == CauseSlowSend && to-from == 1
+	slow := int32(0)
+	for c := from; c < to; c++ {
+		if v.rate.slow[tx][c] && v.rate.deficit[tx][c] > v.rate.deficit[rx][c] {
+			slow++
+		}
+	}
+	return 2*slow >= to-from
 }
 
 // pauseVerdict accuses a node of standing still, unless one meeting alone says so.

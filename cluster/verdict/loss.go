@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/result"
@@ -10,7 +9,8 @@ import (
 
 // errorsOf are sums of a sample's counters.
 type errorsOf struct {
-	lost            float64    // packets sent again, or missed by the receiver
+	again, missed   float64    // packets sent again, and missed by the receiver
+	lost            float64    // the larger one of both
 	icrc            float64    // packets that the receiver found damaged
 	link            [2]float64 // symbol errors and uncorrected code words, by side
 	downed          [2]float64
@@ -22,7 +22,6 @@ func errorsIn(d *result.Detail) (e errorsOf) {
 	if d == nil {
 		return e
 	}
-	var again, missed float64
 	for _, c := range d.Counters {
 		side := tx
 		if c.At == result.AtTo {
@@ -32,11 +31,11 @@ func errorsIn(d *result.Detail) (e errorsOf) {
 		switch c.Name {
 		case result.CounterRetransmits, result.CounterTimeouts:
 			if side == tx {
-				again += x
+				e.again += x
 			}
 		case result.CounterOutOfSeq:
 			if side == rx {
-				missed += x
+				e.missed += x
 			}
 		case result.CounterICRC:
 			if side == rx {
@@ -56,7 +55,7 @@ func errorsIn(d *result.Detail) (e errorsOf) {
 			e.congestion += x
 		}
 	}
-	e.lost = max(again, missed)
+	e.lost = max(e.again, e.missed)
 	return e
 }
 
@@ -100,14 +99,16 @@ func (v *view) loss() {
 	seen := false
 	for i := range v.run.Samples {
 		s := &v.run.Samples[i]
-		if v.stage(s) != plan.StagePairs || s.From.Node == s.To.Node {
-			continue
-		}
 		f, t := v.find(s.From), v.find(s.To)
-		if f < 0 || t < 0 || v.cards[f].known[tx] || v.cards[t].known[rx] {
+		if f < 0 || t < 0 || s.From.Node == s.To.Node || v.cards[f].known[tx] || v.cards[t].known[rx] {
 			continue
 		}
 		e := errorsIn(s.Detail)
+		if v.stage(s) != plan.StagePairs { // a link that goes down is no matter of the traffic
+			link[f].add(i, 0, e.downed[tx], 0)
+			link[t].add(i, 0, e.downed[rx], 0)
+			continue
+		}
 		seen = seen || s.Detail != nil && len(s.Detail.Counters) > 0
 		for side, c := range [2]int32{f, t} {
 			link[c].add(i, e.link[side], e.downed[side], float64(s.Gbps)*1e9)
@@ -138,14 +139,18 @@ func (v *view) loss() {
 
 // linkErrors are the errors of a card's own link.
 type linkErrors struct {
-	n, bad          int // samples, and those with errors
+	all             int // samples of any stage
+	n, bad          int // samples of pairs, and those with errors
 	errors, bits    float64
 	downed, downsIn float64
 	refs, downRefs  []int
 }
 
 func (l *linkErrors) add(sample int, errors, downed, bits float64) {
-	l.n++
+	l.all++
+	if bits > 0 || errors > 0 {
+		l.n++
+	}
 	l.bits += bits
 	if errors > 0 {
 		l.bad++
@@ -166,11 +171,11 @@ func (v *view) links(all []linkErrors) {
 		l := &all[c]
 		if l.downed > 0 {
 			v.accuse(int32(c), Verdict{
-				Cause: CauseFlapping, Severity: max(min(float64(l.downsIn)/float64(l.n), 1), v.lostShare(int32(c))),
+				Cause: CauseFlapping, Severity: max(min(float64(l.downsIn)/float64(l.all), 1), v.lostShare(int32(c))),
 				Confidence: flapConfidence(l.downed),
 				Words:      fmt.Sprintf("its link went down %s", times(l.downed)),
 				Evidence: []Evidence{{fmt.Sprintf("the port counted %s of its link in %d of %d steps",
-					plural(l.downed, "failure"), int(l.downsIn), l.n), l.downRefs}},
+					plural(l.downed, "failure"), int(l.downsIn), l.all), l.downRefs}},
 			})
 		}
 		// At a bit error rate of 1e-12 (IBTA, limit of a link) a port counts l.bits·1e-12 errors;
@@ -312,12 +317,9 @@ func (v *view) uplinkLoss(e *events) {
 		v.gap("uplinks", "%d of %d steps with losses had congestion", congested, len(e.list))
 		return
 	}
-	bad := v.leafEvents(e, lossyFlows)
-	if len(bad) == 0 {
-		return
+	bad, rest := v.leafEvents(e, lossyFlows)
+	for g := range bad {
+		v.skipCross(g)
 	}
-	e.list = slices.DeleteFunc(e.list, func(x event) bool {
-		a, b := v.cards[x.from].end, v.cards[x.to].end
-		return v.crosses(a.Node, b.Node) && (bad[v.leafKey(a)] || bad[v.leafKey(b)])
-	})
+	e.list = rest
 }

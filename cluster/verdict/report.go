@@ -60,7 +60,8 @@ type Verdict struct {
 	Next       string     `json:"next"`    // the next physical step
 	TakeOut    []string   `json:"takeOut"` // commands and settings that keep jobs away from the place
 
-	p float64 // of the test that accused, 0 for what was not a test
+	p     float64 // of the test that accused, 0 for what was not a test
+	sends bool    // of an uplink: only what the leaf sends suffers
 }
 
 // Scope is the kind of a place.

@@ -24,7 +24,7 @@ func (v *view) slowCards() {
 		judged := 0
 		for c := from; c < to; c++ {
 			if v.cards[c].known[tx] && v.cards[c].known[rx] {
-				v.knownSlow(c)
+				v.knownSlow(c, loops)
 				continue
 			}
 			if math.IsNaN(r.est[tx][c]) && math.IsNaN(r.est[rx][c]) {
@@ -47,8 +47,26 @@ func (v *view) slowCards() {
 	}
 }
 
-// knownSlow adds the rate of a card to the verdict that explains it.
-func (v *view) knownSlow(c int32) {
+// knownSlow adds the rate of a card to the verdict that explains it. A card that loses what it
+// receives and is also slow where nothing can be lost, at sending or with itself, is a slow one:
+// the network drops what it is too slow for.
+func (v *view) knownSlow(c int32, loops loopbacks) {
+	if text, refs := loops.evidence(c); v.rate.slow[rx][c] && (v.rate.slow[tx][c] || loops.slow(c)) {
+		for i := range v.verdicts {
+			x := &v.verdicts[i]
+			if x.Cause != CauseLossReceive || !slices.Contains(x.Where.Ends, v.cards[c].end) {
+				continue
+			}
+			x.Cause, x.Severity = CauseSlowReceive, v.rate.deficit[rx][c]
+			if v.rate.slow[tx][c] {
+				x.Cause, x.Where.Direction = CauseSlow, ""
+			}
+			x.Words = fmt.Sprintf("%.0f %% slower than its peers; %s", 100*x.Severity, x.Words)
+			if text != "" {
+				x.Evidence = append(x.Evidence, Evidence{text, refs})
+			}
+		}
+	}
 	for d := range 2 {
 		if v.rate.slow[d][c] {
 			v.addEvidence(c, []Evidence{v.rateEvidence(c, d)})

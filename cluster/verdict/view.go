@@ -56,6 +56,8 @@ type view struct {
 	tests     int    // how many tests were made
 	rate      rates
 	single    []pathLoss // of the pairs in which a card received
+	// countsResends is set if drivers count at the sender what is sent again.
+	countsResends bool
 }
 
 func newView(run *result.Run, o Options) *view {
