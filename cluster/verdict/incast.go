@@ -121,7 +121,7 @@ func (v *view) resends(s *result.Sample, from int32) bool {
 	if v.countsResends {
 		lost = e.again
 	}
-	return lost >= fewLost && lost > v.o.LossRate*v.packets(s, from)
+	return v.isLoss(lost, v.packets(s, from))
 }
 
 // incastSample is what several senders reached at one receiver, as a share of its rate.
@@ -199,13 +199,26 @@ func (v *view) collapses(list []incastSample, leaf string) bool {
 }
 
 // drops reports whether packets are lost where several cards send to one, and not where one does.
-// If there is such traffic within leaves, uplinks have no part in it.
+// Four senders or more say more than two or three, for which buffers may suffice.
 func (v *view) drops(list []incastSample) bool {
+	for _, senders := range [...]int{4, 2} {
+		if drops, ok := v.dropsOf(list, senders); ok {
+			return drops
+		}
+	}
+	return false
+}
+
+// dropsOf judges the rounds with so many senders or more; ok if there are enough. If there is such
+// traffic within leaves, uplinks have no part in it.
+func (v *view) dropsOf(list []incastSample, senders int) (drops, ok bool) {
 	var several, single pathLoss
 	seen := map[int32]bool{}
 	for i := range list {
 		x := &list[i]
-		several.merge(&x.loss)
+		if x.n >= senders {
+			several.merge(&x.loss)
+		}
 		if !seen[x.to] {
 			seen[x.to] = true
 			single.merge(&v.single[x.to])
@@ -214,10 +227,10 @@ func (v *view) drops(list []incastSample) bool {
 	for path := range several {
 		a, b := several[path], single[path]
 		if a.n >= fewSenders && b.n >= fewSenders {
-			return float64(a.lossy) >= mostSenders*float64(a.n) && float64(b.lossy) <= fewPairs*float64(b.n)
+			return float64(a.lossy) >= mostSenders*float64(a.n) && float64(b.lossy) <= fewPairs*float64(b.n), true
 		}
 	}
-	return false
+	return false, false
 }
 
 // cleanLeaf reports whether there is a leaf at which several senders lose nothing: then it is no
@@ -265,14 +278,22 @@ func (v *view) incastOfLeaf(leaf int32, rails []int, groups map[leafRail][]incas
 	v.incastVerdict(w, list)
 }
 
-// explainUplinks drops verdicts about uplinks where incast collapses: a switch that drops instead
-// of pausing drops on its uplinks, too, when the flows of several senders meet there.
-func (v *view) explainUplinks(w *Where) {
+// explainDrops drops verdicts about what incast explains: a switch that drops instead of pausing drops on
+// its uplinks, too, when the flows of several senders meet there. So do uplinks of other leaves with
+// what a card receives that has no neighbour to receive from.
+func (v *view) explainDrops(w *Where) {
 	v.verdicts = slices.DeleteFunc(v.verdicts, func(x Verdict) bool {
-		return x.Cause == CauseUplink && (w.Scope == ScopeFabric || x.Where.Leaf == w.Leaf &&
-			(len(w.Rails) == 0 || x.sends || !slices.ContainsFunc(x.Where.Rails, func(r int) bool {
-				return !slices.Contains(w.Rails, r)
-			})))
+		switch x.Cause {
+		case CauseUplink:
+			return w.Scope == ScopeFabric || x.Where.Leaf == w.Leaf && (len(w.Rails) == 0 || x.sends ||
+				!slices.ContainsFunc(x.Where.Rails, func(r int) bool { return !slices.Contains(w.Rails, r) }))
+		case CauseLossReceive:
+			return w.Scope == ScopeFabric && slices.ContainsFunc(x.Where.Ends, func(e plan.End) bool {
+				l := v.leaf[e.Node]
+				return l >= 0 && len(v.leafNodes[l]) == 1
+			})
+		}
+		return false
 	})
 }
 
@@ -303,7 +324,7 @@ func incastShare(list []incastSample) (float64, []int) {
 }
 
 func (v *view) incastVerdict(w Where, list []incastSample) {
-	v.explainUplinks(&w)
+	v.explainDrops(&w)
 	share, refs := incastShare(list)
 	if len(refs) == 0 {
 		for _, x := range list {

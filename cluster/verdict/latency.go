@@ -144,8 +144,9 @@ func (m *meeting) add(v *view, i int, l *result.Latency, ref tailRef) {
 	excess999 := tail50(l, p999Of(l)) - ref.p999
 	// The last thousandth varies more between healthy hosts.
 	long999 := 1000*lost < steps && excess999 > max(math.Log(2*v.o.Latency), 6*ref.sigma999)
-	distinct := !long && !long999 || l.Max > apart*l.P99
-	if lost == 0 && distinct && l.Max*v.scale.Time > pause && l.Max > pauseFactor*ref.max {
+	// Emulated latencies are longer than real ones, but not what a host does.
+	distinct := !long && !long999 || l.Max > apart*l.P99 || l.P99 > pause
+	if lost == 0 && distinct && l.Max > pause && l.Max > pauseFactor*ref.max {
 		m.paused++
 		if l.Max > m.worst {
 			m.worst, m.sample = l.Max, i

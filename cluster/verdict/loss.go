@@ -2,6 +2,8 @@ package verdict
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/result"
@@ -76,14 +78,30 @@ func (v *view) packets(s *result.Sample, from int32) float64 {
 	return g * 1e9 / 8 / mtu * seconds
 }
 
-// fewLost is the number of packets below which a sample has no loss: a single retransmission
-// happens on any link.
-const fewLost = 5
+// residual is the share of its packets that a healthy link loses at most: those of 4 KiB at a bit
+// error rate of 1e-12, the limit of IBTA.
+const residual = 3.3e-8
+
+// isLoss reports whether a sample of a healthy link loses as many packets with a probability below
+// [rareLoss]: 4 of the 12 million in a second of 400 Gb/s, or a single one of a few hundred.
+func (v *view) isLoss(lost, packets float64) bool {
+	if lost < 1 || lost <= v.o.LossRate*packets {
+		return false
+	}
+	mean := residual * packets
+	term := math.Exp(-mean) // Poisson: the probability of 0, then of 1 …
+	below := 0.0
+	for k := 0.0; k < lost && 1-below >= rareLoss; k++ {
+		below += term
+		term *= mean / (k + 1)
+	}
+	return 1-below < rareLoss
+}
 
 // lostPackets returns which share of its packets a sample lost, and whether that counts as loss.
 func (v *view) lostPackets(s *result.Sample, from int32) (share float64, lossy bool) {
 	lost, packets := errorsIn(s.Detail).lost, v.packets(s, from)
-	return lost / max(packets, 1), lost >= fewLost && lost > v.o.LossRate*packets
+	return lost / max(packets, 1), v.isLoss(lost, packets)
 }
 
 // rareLoss bounds the probability that a step of a healthy link loses more than that and more than
@@ -219,7 +237,7 @@ func (v *view) damaged(e *events) {
 // lossy accuses cards of loss; both directions make one verdict.
 func (v *view) lossy(e *events) {
 	v.tests += 2 * len(v.cards)
-	list := v.blamed(e, 0.4, "it lost packets")
+	list := slices.DeleteFunc(v.blamed(e, 0.4, "it lost packets"), func(b blame) bool { return v.onlyBetween(e, b) })
 	byCard := map[int32][2]*blame{}
 	var order []int32
 	for i := range list {
@@ -247,6 +265,31 @@ func (v *view) lossy(e *events) {
 			v.lossVerdict(c, send, receive, done)
 		}
 	}
+}
+
+// onlyBetween reports whether a card loses packets with other leaves, and none within its own: its
+// cable doesn't know the way that they take behind the leaf. A fifth is how likely that may be of a
+// bad cable.
+func (v *view) onlyBetween(e *events, b blame) bool {
+	n, k := [2]int{}, [2]int{} // within the leaf, between leaves
+	n[1] = int(e.cross[b.dir][b.card])
+	n[0] = b.n - n[1]
+	for _, x := range e.list {
+		if [...]int32{x.from, x.to}[b.dir] != b.card {
+			continue
+		}
+		if v.crosses(v.cards[x.from].end.Node, v.cards[x.to].end.Node) {
+			k[1]++
+		} else {
+			k[0]++
+		}
+	}
+	if n[0] == 0 || n[1] == 0 || k[0] > 0 || math.Pow(1-float64(k[1])/float64(n[1]), float64(n[0])) >= 0.2 {
+		return false
+	}
+	v.gap(v.run.Name(v.cards[b.card].end), "packets were lost in %d of %d steps with other leaves and in none of %d "+
+		"within its leaf: that is no fault of its cable", k[1], n[1], n[0])
+	return true
 }
 
 func (v *view) lossVerdict(c int32, send, receive *blame, done map[int32]bool) {

@@ -20,7 +20,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/verdict"
 	"github.com/rdmakit/rdmakit/internal/sim/cluster"
 )
@@ -30,6 +29,7 @@ type options struct {
 	seed                        uint64
 	scenarios, healthy, packets int
 	large, verbose, emulation   bool
+	onPackets                   bool
 	only                        int64
 	doc                         string
 }
@@ -44,6 +44,7 @@ func main() {
 	flag.BoolVar(&o.emulation, "emulation", true, "measure the emulation: packets, and the noise of rates")
 	flag.BoolVar(&o.verbose, "v", false, "print every mistake")
 	flag.Int64Var(&o.only, "only", -1, "run the scenario of this seed and print its faults and verdicts")
+	flag.BoolVar(&o.onPackets, "only-packets", false, "with -only: on the network of packets")
 	flag.StringVar(&o.doc, "doc", "", "page whose tables are written")
 	flag.Parse()
 	if err := run(context.Background(), &o, os.Stdout); err != nil {
@@ -62,7 +63,7 @@ type section struct {
 func run(ctx context.Context, o *options, w io.Writer) error {
 	var text bytes.Buffer
 	if o.only >= 0 {
-		if err := one(ctx, &text, uint64(o.only)); err != nil {
+		if err := one(ctx, &text, o.job(uint64(o.only))); err != nil {
 			return err
 		}
 		_, err := text.WriteTo(w)
@@ -163,10 +164,18 @@ func (o *options) unfaulty(ctx context.Context, w *bytes.Buffer) error {
 	return nil
 }
 
+// job returns the scenario of a seed.
+func (o *options) job(seed uint64) job {
+	if o.onPackets {
+		return packetJob(cluster.RandomPackets(seed))
+	}
+	return flowJob(cluster.Random(seed))
+}
+
 // one prints the faults and the verdicts of a scenario.
-func one(ctx context.Context, w *bytes.Buffer, seed uint64) error {
-	s := cluster.Random(seed)
-	run, err := flows(ctx, &s, plan.Options{})
+func one(ctx context.Context, w *bytes.Buffer, j job) error {
+	s := j.scenario
+	run, err := j.run(ctx, &s)
 	if err != nil {
 		return err
 	}
@@ -181,6 +190,9 @@ func one(ctx context.Context, w *bytes.Buffer, seed uint64) error {
 		for _, e := range v.Evidence {
 			fmt.Fprintf(w, "    %s\n", e.Text)
 		}
+	}
+	for _, g := range report.NotJudged {
+		fmt.Fprintf(w, "not judged: %s: %s\n", g.What, g.Why)
 	}
 	sc := newScore()
 	sc.add(&s, &run.Cluster, &report)
