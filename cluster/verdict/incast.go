@@ -278,9 +278,9 @@ func (v *view) incastOfLeaf(leaf int32, rails []int, groups map[leafRail][]incas
 	v.incastVerdict(w, list)
 }
 
-// explainDrops drops verdicts about what incast explains: a switch that drops instead of pausing drops on
-// its uplinks, too, when the flows of several senders meet there. So do uplinks of other leaves with
-// what a card receives that has no neighbour to receive from.
+// explainDrops removes verdicts about what incast explains: a switch that drops instead of pausing
+// drops on its uplinks, too, when the flows of several senders meet there. So do uplinks of other
+// leaves with what a card receives that has no neighbour to receive from.
 func (v *view) explainDrops(w *Where) {
 	v.verdicts = slices.DeleteFunc(v.verdicts, func(x Verdict) bool {
 		switch x.Cause {
