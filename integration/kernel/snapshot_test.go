@@ -141,7 +141,7 @@ func TestSnapshotWhileDevicesComeAndGo(t *testing.T) {
 	defer cancel()
 	bundles := 3
 	if wantAll() {
-		bundles = 24
+		bundles = 12 // of 15 to 40 seconds each
 	}
 	out, err := g.Output(ctx, `cd /tmp; rm -f churn.*
 		for i in 7 8; do ip link add dummy$i type dummy; ip link set dummy$i up; done
