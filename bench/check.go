@@ -152,16 +152,6 @@ func gidIndexes(gids []verbs.GIDEntry) string {
 	return "GID indexes " + strings.Join(list, ", ")
 }
 
-// inUnits formats a number of bytes in the largest unit that divides it.
-func inUnits(n int) string {
-	for i, unit := range []string{"GiB", "MiB", "KiB"} {
-		if size := 1 << (30 - 10*i); n >= size && n%size == 0 {
-			return fmt.Sprintf("%d %s", n/size, unit)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
-
 // ErrEcho is the error for a peer that returns the address of our own queue pair.
 var ErrEcho = errors.New("the other end echoes what it receives: it is not perftest")
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rdmakit/rdmakit/internal/edge/anonmem"
+	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -68,11 +69,8 @@ func allocateHost(cfg *Config, slot, n int) (hostMemory, error) {
 	if err == nil {
 		return m, nil
 	}
-	pairs := "queue pairs"
-	if cfg.QueuePairs == 1 {
-		pairs = "queue pair"
-	}
-	err = fmt.Errorf("allocate %s%s for %d %s of %s: %w", inUnits(n), pages, cfg.QueuePairs, pairs, inUnits(slot), err)
+	err = fmt.Errorf("allocate %s%s for %s of %s: %w", english.Bytes(int64(n)), pages,
+		english.Count(cfg.QueuePairs, "queue pair"), english.Bytes(int64(slot)), err)
 	if cfg.HugePages {
 		err = &HugePagesError{Pages: (n + anonmem.HugePage - 1) / anonmem.HugePage, Err: err}
 	}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
 // Comparison is how a run differs from an older one of the same cluster.
@@ -241,5 +243,26 @@ func scaleText(s *result.Scale) string {
 	case s.Rate == 1 && s.Time == 1:
 		return s.Label
 	}
-	return fmt.Sprintf("%s: 1 Gb/s is shown as %.4g Gb/s, 1 µs as %.4g µs", s.Label, s.Rate, s.Time)
+	text := s.Label + ": "
+	if s.Rate != 1 {
+		text += fmt.Sprintf("1 Gb/s is shown as %s Gb/s", factor(s.Rate))
+	}
+	if s.Rate != 1 && s.Time != 1 {
+		text += ", "
+	}
+	if s.Time != 1 {
+		text += fmt.Sprintf("1 µs is shown as %s µs", factor(s.Time))
+	}
+	return text
+}
+
+// factor formats a factor of a scale: 50000, 2.5.
+func factor(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// shortSuffix returns " (EMULATED)" for a scaled run.
+func shortSuffix(s *result.Scale) string {
+	if s == nil {
+		return ""
+	}
+	return " (" + output.Clean(s.Label) + ")"
 }

@@ -26,7 +26,10 @@ type Summary struct {
 	Missing  int            `json:"missing"` // nodes that are not ready
 	Stages   []result.Stage `json:"stages"`
 	Rails    []Rail         `json:"rails"`
-	Verdicts verdict.Report `json:"verdicts"`
+	// Barriers and Collectives are what all nodes of a rail did together.
+	Barriers    []Barrier      `json:"barriers,omitempty"`
+	Collectives []Collective   `json:"collectives,omitempty"`
+	Verdicts    verdict.Report `json:"verdicts"`
 	// Comparison is set if there is a baseline.
 	Comparison *Comparison `json:"comparison,omitempty"`
 }
@@ -79,6 +82,7 @@ func Summarize(run *result.Run, v verdict.Report, o Options) Summary {
 	s := Summary{
 		Schema: Schema, Started: run.Started, Ended: run.Ended, Scale: run.Scale, Complete: run.Complete(),
 		Nodes: len(run.Nodes), Stages: run.Stages, Rails: railsOf(run), Verdicts: v, Comparison: o.Comparison,
+		Barriers: Barriers(run), Collectives: Collectives(run),
 	}
 	for _, n := range run.Nodes {
 		if n.State != result.NodeReady {

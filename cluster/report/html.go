@@ -69,6 +69,7 @@ type page struct {
 	State                 []string
 	StateClass            string
 	Rails                 [][]string
+	Together              []together
 	Culprits              []culprit
 	NotJudged             []string
 	Comparison            *pageComparison
@@ -99,6 +100,7 @@ func pageOf(run *result.Run, v verdict.Report, o Options, rails []Rail, gathered
 	for _, r := range rails {
 		p.Rails = append(p.Rails, railRow(r))
 	}
+	p.Together = togetherOf(run)
 	if c := o.Comparison; c != nil {
 		p.Comparison = &pageComparison{Old: c.Old, Text: c.text(), Rows: c.rows(), Lists: c.lists()}
 	}

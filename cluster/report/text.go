@@ -11,8 +11,8 @@ import (
 )
 
 // Blocks returns the text form of a report: how the run ended, the culprits, the figures of the
-// rails, heat maps of the rails of the culprits, what was not judged, and the comparison with a
-// baseline.
+// rails, of barriers and collectives, heat maps of the rails of the culprits, what was not judged,
+// and the comparison with a baseline.
 func Blocks(run *result.Run, v verdict.Report, o Options) []output.Block {
 	rails := railsOf(run)
 	suffix := scaleSuffix(run.Scale)
@@ -22,6 +22,7 @@ func Blocks(run *result.Run, v verdict.Report, o Options) []output.Block {
 		blocks = append(blocks, c.block(o.Verbose))
 	}
 	blocks = append(blocks, railTable(rails, suffix))
+	blocks = append(blocks, togetherTables(run, shortSuffix(run.Scale))...)
 	for _, r := range shownRails(rails, culprits, o.Verbose) {
 		blocks = append(blocks, heat(run, r))
 	}

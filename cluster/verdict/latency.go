@@ -17,6 +17,9 @@ const (
 	pause = 5000
 	// pauseFactor is by how much that exceeds the usual worst case.
 	pauseFactor = 10
+	// tick is the longest period of the kernel's timer, in µs, at HZ=100. What takes a hundredth of
+	// all steps longer than that is no noise.
+	tick = 10_000
 	// apart is by how much the longest round trip of a pause exceeds the 99th percentile, if that
 	// is unusual itself: otherwise it is the end of a long tail.
 	apart = 300
@@ -138,15 +141,14 @@ func (m *meeting) add(v *view, i int, l *result.Latency, ref tailRef) {
 	m.n++
 	excess := tail50(l, l.P99) - ref.p99
 	// A lost packet costs a timeout: that is a fault of the way, and no pause of the host.
-	lost := errorsIn(v.run.Samples[i].Detail).lost
+	lost := lostEither(v.run.Samples[i].Detail)
 	steps := float64(max(l.Count, 1))
 	long := 100*lost < steps && excess > max(math.Log(v.o.Latency), 6*ref.sigma)
 	excess999 := tail50(l, p999Of(l)) - ref.p999
 	// The last thousandth varies more between healthy hosts.
 	long999 := 1000*lost < steps && excess999 > max(math.Log(2*v.o.Latency), 6*ref.sigma999)
-	// Emulated latencies are longer than real ones, but not what a host does.
-	distinct := !long && !long999 || l.Max > apart*l.P99 || l.P99 > pause
-	if lost == 0 && distinct && l.Max > pause && l.Max > pauseFactor*ref.max {
+	distinct := !long && !long999 || l.Max > apart*l.P99 || l.P99*v.scale.Time > tick
+	if lost == 0 && distinct && l.Max*v.scale.Time > pause && l.Max > pauseFactor*ref.max {
 		m.paused++
 		if l.Max > m.worst {
 			m.worst, m.sample = l.Max, i

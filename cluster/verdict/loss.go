@@ -61,6 +61,20 @@ func errorsIn(d *result.Detail) (e errorsOf) {
 	return e
 }
 
+// lostEither returns the packets that were lost of a round trip, in which both ends send.
+func lostEither(d *result.Detail) (lost float64) {
+	if d == nil {
+		return 0
+	}
+	for _, c := range d.Counters {
+		switch c.Name {
+		case result.CounterRetransmits, result.CounterTimeouts, result.CounterOutOfSeq:
+			lost += float64(c.Delta)
+		}
+	}
+	return lost
+}
+
 // packets returns about how many packets a sample sent.
 func (v *view) packets(s *result.Sample, from int32) float64 {
 	mtu := v.cards[from].mtu

@@ -126,7 +126,7 @@ func usual(nodes, rails int) sim.Scenario {
 		{Kind: sim.SlowCard, Node: 3, Rail: 2, Severity: 0.4},
 		{Kind: sim.HalfPCIe, Node: 9, Rail: 1},
 		{Kind: sim.LossyCable, Node: 12, Rail: 0, Severity: 0.04},
-		{Kind: sim.JitteryHost, Node: 6, Severity: 500},
+		{Kind: sim.JitteryHost, Node: 6, Severity: 200},
 		{Kind: sim.MissingGID, Node: 14, Rail: 3},
 	} {
 		f.Node = f.Node * nodes / usualNodes

@@ -28,6 +28,16 @@ func plural(noun string) string {
 	return noun + "s"
 }
 
+// Bytes returns a number of bytes in the largest unit that divides it: "64 KiB".
+func Bytes(n int64) string {
+	for i, unit := range [...]string{"GiB", "MiB", "KiB"} {
+		if size := int64(1) << (30 - 10*i); n >= size && n%size == 0 {
+			return fmt.Sprintf("%d %s", n/size, unit)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
 // List joins names with commas. If there are more than most, it lists that many and counts the
 // others: "a, b and 3 more".
 func List(names []string, most int) string {
