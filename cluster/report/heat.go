@@ -65,7 +65,8 @@ func bounds(b *Bandwidth) (low, high float64) {
 // gbps formats a rate.
 func gbps(v float64) string { return number(v) + " Gb/s" }
 
-// number formats a figure with three digits, or all of those before the point.
+// number formats a figure with three digits, or all of those before the point, and small ones with
+// two.
 func number(v float64) string {
 	switch a := math.Abs(v); {
 	case a == 0:
@@ -74,6 +75,8 @@ func number(v float64) string {
 		return fmt.Sprintf("%.0f", v)
 	case a >= 10: //nolint:mnd // three digits
 		return fmt.Sprintf("%.1f", v)
+	case a < 0.1: //nolint:mnd // two digits
+		return fmt.Sprintf("%.2g", v)
 	}
 	return fmt.Sprintf("%.2f", v)
 }

@@ -131,8 +131,32 @@ func mostly(y []float32) float32 {
 }
 
 // leafLoss is the least share of the rate that a leaf's uplinks must lose, compared with other
-// leaves: hashing of ECMP alone makes leaves differ by some per cent.
-const leafLoss = 0.1
+// leaves, if pairs have as many source ports as usual: hashing of ECMP alone makes leaves differ by
+// some per cent. How much depends on the square root of the number of flows.
+const (
+	leafLoss   = 0.1
+	usualFlows = 16
+)
+
+// leastLeafLoss returns [leafLoss] for the number of flows of this run.
+func (v *view) leastLeafLoss() float64 {
+	var flows []float64
+	for i := range v.run.Samples {
+		s := &v.run.Samples[i]
+		if v.stage(s) != plan.StagePairs || v.find(s.From) < 0 || v.find(s.To) < 0 || !v.crosses(s.From.Node, s.To.Node) {
+			continue
+		}
+		n := 1
+		if s.Detail != nil {
+			n = max(n, len(s.Detail.Flows))
+		}
+		flows = append(flows, float64(n))
+	}
+	if len(flows) == 0 {
+		return leafLoss
+	}
+	return leafLoss * math.Sqrt(max(1, usualFlows/median(flows)))
+}
 
 // rateLeaves finds leaves with too few uplinks, and a fabric with too few. It leaves samples that
 // they explain out of the estimates of cards.
@@ -144,9 +168,10 @@ func (v *view) rateLeaves() {
 		return
 	}
 	found := map[leafRail]float64{}
+	least := v.leastLeafLoss()
 	for _, s := range []*set{v.rate.perm, v.rate.pairs} {
 		for range maxLeaves {
-			worst, ok := v.worstLeaf(s)
+			worst, ok := v.worstLeaf(s, least)
 			if !ok {
 				break
 			}
@@ -163,8 +188,8 @@ func (v *view) rateLeaves() {
 const maxLeaves = 256
 
 // worstLeaf returns the leaf whose traffic with others is slowest, if its uplinks are slower than
-// those of other leaves and than traffic within the leaf.
-func (v *view) worstLeaf(s *set) (worst leafValue, found bool) {
+// those of other leaves and than traffic within the leaf; they lose a share at least.
+func (v *view) worstLeaf(s *set, share float64) (worst leafValue, found bool) {
 	all := v.leafValues(s)
 	var ref []float64
 	for _, x := range all {
@@ -181,9 +206,9 @@ func (v *view) worstLeaf(s *set) (worst leafValue, found bool) {
 	sigma = min(max(sigma, v.o.Floor), 4*v.o.Floor)
 	middle := quantile(ref, uplinkShare)
 	for _, x := range all {
-		least := leafLoss
+		least := share
 		if x.within-middle > -math.Log1p(-fewSpines) { // all uplinks are short: leaves of few nodes differ
-			least = 3 * leafLoss
+			least = min(3*share, 0.5)
 		}
 		for _, value := range x.value {
 			if y := middle - value; y > -math.Log1p(-least) && y > v.o.Z*sigma {
