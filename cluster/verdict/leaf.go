@@ -143,7 +143,8 @@ func (v *view) leastLeafLoss() float64 {
 	var flows []float64
 	for i := range v.run.Samples {
 		s := &v.run.Samples[i]
-		if v.stage(s) != plan.StagePairs || v.find(s.From) < 0 || v.find(s.To) < 0 || !v.crosses(s.From.Node, s.To.Node) {
+		if v.stage(s) != plan.StagePairs || v.find(s.From) < 0 || v.find(s.To) < 0 ||
+			!v.crosses(s.From.Node, s.To.Node) {
 			continue
 		}
 		n := 1

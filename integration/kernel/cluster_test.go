@@ -59,7 +59,8 @@ func TestClusterVerify(t *testing.T) {
 		workers <- workerText(out, err)
 	}()
 	go func() {
-		out, err := r.g.HostCommand(ctx, r.bin, "cluster", "worker", "--name", "at-host", "--join", join).CombinedOutput()
+		out, err := r.g.HostCommand(ctx, r.bin, "cluster", "worker", "--name", "at-host", "--join",
+			join).CombinedOutput()
 		workers <- workerText(string(out), err)
 	}()
 	for lines.Scan() {
