@@ -61,11 +61,13 @@ func (p *Plan) incastRounds() int {
 }
 
 // incast yields rounds in which groups of k+1 nodes send to one of their members; groups are
-// disjoint.
+// disjoint. The receiver is a member of the leaf that has received least so far, for an incast is
+// judged by the leaf of its receiver, and chance alone leaves out small leaves.
 func (p *Plan) incast() iter.Seq[Round] {
 	n := len(p.Cluster.Nodes)
 	return func(yield func(Round) bool) {
-		rng := p.rng(StageIncast)
+		rng, place := p.rng(StageIncast), p.places()
+		received := make([]int, n) // groups, by place
 		for _, k := range incastSizes() {
 			for range 2 {
 				if k+1 > n {
@@ -73,9 +75,18 @@ func (p *Plan) incast() iter.Seq[Round] {
 				}
 				order := rng.Perm(n)
 				var r Round
-				for g := 0; g+k < n; g += k + 1 {
-					for _, sender := range order[g+1 : g+k+1] {
-						r.Flows = append(r.Flows, Flow{From: int32(sender), To: int32(order[g])})
+				for group := range slices.Chunk(order, k+1) {
+					if len(group) <= k {
+						break
+					}
+					to := slices.MinFunc(group, func(a, b int) int {
+						return received[place[a]] - received[place[b]]
+					})
+					received[place[to]]++
+					for _, sender := range group {
+						if sender != to {
+							r.Flows = append(r.Flows, Flow{From: int32(sender), To: int32(to)})
+						}
 					}
 				}
 				if !yield(r) {
@@ -84,6 +95,22 @@ func (p *Plan) incast() iter.Seq[Round] {
 			}
 		}
 	}
+}
+
+// places returns of each node the first one of its leaf: itself if no leaf is known. Nodes of no
+// known leaf are together one place among leaves, which they must not keep from receiving.
+func (p *Plan) places() []int {
+	first, out := map[string]int{}, make([]int, len(p.Cluster.Nodes))
+	known := p.largestLeaf() > 0
+	for i, n := range p.Cluster.Nodes {
+		f, ok := first[n.Leaf]
+		if !ok || !known {
+			f = i
+			first[n.Leaf] = i
+		}
+		out[i] = f
+	}
+	return out
 }
 
 // permutation yields rounds in which every node sends to exactly one other and receives from
