@@ -247,7 +247,7 @@ func (v *view) hostVerdict(node int32, x Verdict) {
 // on all of its cards, or half of them. One that stands still sends nothing meanwhile, but can be
 // written to.
 func (v *view) ofWholeNode(x *Verdict, cause Cause) bool {
-	if x.Cause == CauseSlowNode || cause != CausePauses || x.Cause != CauseSlowSend {
+	if cause != CausePauses || x.Cause != CauseSlowSend {
 		return x.Cause == CauseSlowNode
 	}
 	from, to := v.nodeCards(x.Where.Ends[0].Node)

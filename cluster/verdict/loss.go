@@ -96,8 +96,9 @@ func (v *view) packets(s *result.Sample, from int32) float64 {
 // error rate of 1e-12, the limit of IBTA.
 const residual = 3.3e-8
 
-// isLoss reports whether a sample of a healthy link loses as many packets with a probability below
-// [rareLoss]: 4 of the 12 million in a second of 400 Gb/s, or a single one of a few hundred.
+// isLoss reports whether a sample lost more than [Options.LossRate] of its packets, and one of a
+// healthy link loses as many with a probability below [rareLoss]: 4 of the 12 million in a second
+// of 400 Gb/s, or a single one of a few hundred.
 func (v *view) isLoss(lost, packets float64) bool {
 	if lost < 1 || lost <= v.o.LossRate*packets {
 		return false

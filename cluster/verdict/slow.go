@@ -60,6 +60,7 @@ func (v *view) knownSlow(c int32, loops loopbacks) {
 			x.Cause, x.Severity = CauseSlowReceive, v.rate.deficit[rx][c]
 			if v.rate.slow[tx][c] {
 				x.Cause, x.Where.Direction = CauseSlow, ""
+				x.Severity = max(x.Severity, v.rate.deficit[tx][c])
 			}
 			x.Words = fmt.Sprintf("%.0f %% slower than its peers; %s", 100*x.Severity, x.Words)
 			if text != "" {
