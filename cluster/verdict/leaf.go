@@ -183,6 +183,26 @@ func (v *view) rateLeaves() {
 	v.tests += 2 * len(v.leafRails())
 	v.uplinkVerdicts(found)
 	v.oversubscribed()
+	v.unevenLeaves(least)
+}
+
+// unevenLeaves leaves out what leaves carry less than others if it is too little to accuse their
+// uplinks with few source ports: it is no fault of their cards either.
+func (v *view) unevenLeaves(least float64) {
+	if least <= leafLoss {
+		return
+	}
+	for _, s := range []*set{v.rate.perm, v.rate.pairs} {
+		for range maxLeaves {
+			worst, ok := v.worstLeaf(s, leafLoss)
+			if !ok {
+				break
+			}
+			v.gap("uplinks", "leaf %s carries %.0f %% less between leaves on rail %d: with few source ports hashing "+
+				"does that, too", v.leaves[worst.g.leaf], 100*(1-math.Exp(-worst.deficit)), worst.g.rail)
+			v.skipCross(worst.g)
+		}
+	}
 }
 
 // maxLeaves bounds how many leaves of a rail are accused.

@@ -233,6 +233,35 @@ func TestSlowCardOfSmallLeaf(t *testing.T) {
 	}
 }
 
+// TestUplinksOfFewFlows has a leaf whose uplinks carry less. With few source ports of a pair,
+// hashing alone makes leaves differ: four times as much with one as with 16.
+func TestUplinksOfFewFlows(t *testing.T) {
+	for flows, shares := range map[int][2]float64{1: {0.65, 0.55}, 4: {0.85, 0.75}, 16: {0.93, 0.87}} {
+		for i, share := range shares {
+			for seed := range uint64(3) {
+				w := newWorld(seed, 64, 2, 16)
+				w.noise, w.leafShare["leaf-2"] = 0.01, share
+				run := w.run(t)
+				each(run, plan.StagePairs, func(s *result.Sample) {
+					s.Detail = &result.Detail{}
+					for range flows {
+						s.Detail.Flows = append(s.Detail.Flows, s.Gbps/float32(flows))
+					}
+				})
+				r := Find(run, Options{})
+				if i > 0 {
+					expect(t, r, "leaf-uplinks: leaf leaf-2")
+					continue
+				}
+				expect(t, r)
+				if flows < 16 {
+					notJudged(t, r, "uplinks", "with few source ports hashing does that, too")
+				}
+			}
+		}
+	}
+}
+
 func TestUpperQuartile(t *testing.T) {
 	for _, c := range []struct {
 		x    []float64
