@@ -117,14 +117,14 @@ func TestTimeouts(t *testing.T) {
 }
 
 // TestLongPauses has a node that stands still so often that its 99th percentile is a pause: no host
-// that only varies takes 5 ms for one of a hundred messages.
+// that only varies takes longer than a tick for one of a hundred messages.
 func TestLongPauses(t *testing.T) {
 	for _, c := range []struct {
 		p99, longest float64
 		want         string
 	}{
-		{4000, 50_000, "jitter: gpu-7"}, // the end of a long tail
-		{6000, 50_000, "pauses: gpu-7"},
+		{9000, 50_000, "jitter: gpu-7"}, // the end of a long tail
+		{11_000, 50_000, "pauses: gpu-7"},
 		{100, 50_000, "pauses: gpu-7"}, // far apart from the tail
 		{400, 50_000, "jitter: gpu-7"},
 		{400, 4900, "jitter: gpu-7"},
@@ -137,6 +137,58 @@ func TestLongPauses(t *testing.T) {
 			})
 			expect(t, Find(run, Options{}), c.want)
 		}
+	}
+}
+
+// TestPausesOfEmulation has an emulation that takes ten times as long as hardware does: its
+// latencies are judged by those of the hardware.
+func TestPausesOfEmulation(t *testing.T) {
+	for _, c := range []struct {
+		time, p99, longest float64
+		want               []string
+	}{
+		{1, 0, 40_000, []string{"pauses: gpu-7"}},
+		{0.1, 0, 40_000, nil},
+		{0.1, 0, 60_000, []string{"pauses: gpu-7"}},
+		{0.1, 90_000, 200_000, []string{"jitter: gpu-7"}},
+		{0.1, 110_000, 200_000, []string{"pauses: gpu-7"}},
+	} {
+		w := newWorld(1, 16, 2, 4)
+		run := w.run(t)
+		run.Scale = &result.Scale{Label: "EMULATED", Rate: 1, Time: c.time}
+		latencies(run, 6, func(_ *result.Sample, l *result.Latency) {
+			l.P99 = max(l.P99, c.p99)
+			l.P999, l.Max = max(l.P999, l.P99), c.longest
+		})
+		expect(t, Find(run, Options{}), c.want...)
+	}
+}
+
+// TestTimeoutsOfEitherEnd has what both ends count: each sends, so each may be the one that lost.
+func TestTimeoutsOfEitherEnd(t *testing.T) {
+	for _, c := range []struct {
+		at   result.Side
+		name string
+	}{
+		{result.AtFrom, result.CounterTimeouts},
+		{result.AtTo, result.CounterTimeouts},
+		{result.AtFrom, result.CounterRetransmits},
+		{result.AtTo, result.CounterRetransmits},
+		{result.AtFrom, result.CounterOutOfSeq},
+		{result.AtTo, result.CounterOutOfSeq},
+		{result.AtTo, result.CounterECN}, // marked, not lost
+	} {
+		w := newWorld(1, 16, 2, 4)
+		run := w.run(t)
+		latencies(run, 6, func(s *result.Sample, l *result.Latency) {
+			l.Max = 60_000
+			count(s, c.at, c.name, 1)
+		})
+		if c.name == result.CounterECN {
+			expect(t, Find(run, Options{}), "pauses: gpu-7")
+			continue
+		}
+		expect(t, Find(run, Options{}))
 	}
 }
 
