@@ -34,7 +34,7 @@ var daemonSource embed.FS
 
 // cardSource is the source of rdmakit_card, a kernel module for tests.
 //
-//go:embed card/Makefile card/rdmakit_card.c
+//go:embed card/Makefile card/*.c card/*.h
 var cardSource embed.FS
 
 // daemonModule is the go.mod that makes daemonSource a separate module.

@@ -47,7 +47,7 @@ func TestRecipeKey(t *testing.T) {
 		"suite":   func(r *recipe) { r.Suite = "trixie" },
 		"init":    func(r *recipe) { r.Init += "\n" },
 		"daemon":  func(r *recipe) { r.Daemon["cmd/guestd/main_linux.go"] += "\n" },
-		"card":    func(r *recipe) { r.Card["card/rdmakit_card.c"] += "\n" },
+		"card":    func(r *recipe) { r.Card["card/card.c"] += "\n" },
 	}
 	for name, change := range changes {
 		if got := key(change); got == want {
