@@ -73,11 +73,11 @@ func TestDoctorPacketFilter(t *testing.T) {
 	defer output(t, g, "nft flush ruleset; modprobe -r nft_reject_inet nft_ct nf_tables")
 	for _, f := range filters {
 		t.Run(f.name, func(t *testing.T) {
-			output(t, g, "nft flush ruleset; nft -f - <<'END'\n"+strings.ReplaceAll(f.rules, "; ", "\n")+"\nEND\n")
+			out := output(t, g, "nft -f - <<'END' || exit\nflush ruleset\n"+strings.ReplaceAll(f.rules, "; ", "\n")+
+				"\nEND\n"+doctor+"true")
 			if f.name == "drop" {
 				dropsDatagram(t, g)
 			}
-			out := output(t, g, doctor+"true")
 			for _, want := range f.want {
 				if !strings.Contains(out, want) {
 					t.Errorf("doctor with %s: want %q in\n%s", f.rules, want, out)

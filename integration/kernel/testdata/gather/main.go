@@ -25,8 +25,12 @@ func main() {
 }
 
 func run(ctx context.Context, names []string) error {
-	root := os.DirFS("/")
-	snap, err := inventory.Scan(ctx, inventory.Sources{Root: root})
+	node, err := inventory.Local()
+	if err != nil {
+		return err
+	}
+	defer node.Close()
+	snap, err := inventory.Scan(ctx, node.Sources)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gather:", err)
 	}
@@ -34,7 +38,7 @@ func run(ctx context.Context, names []string) error {
 	for _, name := range names {
 		kinds = append(kinds, facts.Kind(name))
 	}
-	f := facts.New(root)
+	f := facts.New(node.Root)
 	f.Gather(ctx, &snap, kernel.Collectors(time.Now), kinds...)
 	return json.NewEncoder(os.Stdout).Encode(f)
 }
