@@ -17,7 +17,7 @@ const projectURL = "https://github.com/rdmakit/rdmakit"
 // the node, and at its object. Findings that are on trial are left out.
 func (r Report) SARIF(version string, checks []Check) ([]byte, error) {
 	run := sarif.NewRun("rdmactl doctor", version, projectURL)
-	for _, c := range slices.Concat(checks, []Check{suppressionsCheck()}) {
+	for _, c := range slices.Concat(checks, []Check{SuppressionsCheck()}) {
 		if !slices.ContainsFunc(r.Checks, func(res CheckResult) bool { return res.ID == c.ID }) {
 			continue
 		}

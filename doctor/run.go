@@ -118,7 +118,7 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 		}
 	}
 	if findings := r.checkSuppressions(opts, now); len(findings) > 0 {
-		c, verdict := suppressionsCheck(), r.Verdict
+		c, verdict := SuppressionsCheck(), r.Verdict
 		finish(c, in.Snapshot, findings)
 		r.add(c, findings, false)
 		if verdict.Compare(OutcomePass) < 0 {

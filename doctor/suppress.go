@@ -109,7 +109,9 @@ func suppress(findings []Finding, sups []Suppression, now time.Time) {
 // has a finding.
 const SuppressionsID = "suppressions"
 
-func suppressionsCheck() Check {
+// SuppressionsCheck describes the check of the suppressions. [Run] runs it with every list of
+// checks; it has no Run of its own, and can't be chosen, skipped or suppressed.
+func SuppressionsCheck() Check {
 	return Check{
 		ID: SuppressionsID, Title: "suppression without effect", Severity: OutcomeWarn,
 		Explanation: "A suppression that has ended, or whose object the node doesn't have, is forgotten or " +

@@ -18,15 +18,17 @@ import (
 
 func linkWidth() doctor.Check {
 	return doctor.Check{
-		ID: "link-width", Title: "link of a compute port with a single lane, or slower than both ends can",
+		ID: "link-width", Title: "link of a compute port with a single lane, or slower than it can be",
 		Severity: doctor.OutcomeFail, Numbers: []int{35}, Group: doctor.GroupLink, Needs: doctor.NeedDevices,
 		Reads: []string{portFiles("rate")}, Uses: []facts.Kind{facts.KindEthtool},
 		Explanation: prose.Join(`
 			A link that can't train all lanes falls back to one (1X), and one that can't train at its speed
 			falls back to the next lower. The port is active and works, at a fraction of its bandwidth, and
 			every collective waits for it. Two lanes (2X) are not a fault: cables that split a switch port have
-			so many. Of an InfiniBand link the kernel reports only what is active: which speeds both ends support
-			is in their PortInfo, which rdmactl fabric links --downtrained reads.`),
+			so many. Of an InfiniBand link the kernel reports only what is active, so the fastest link of the
+			node on a card of the same model shows what the others can: one with fewer lanes fails, and one
+			at a lower speed is a warning, because its switch may be older. Which speeds both ends support is
+			in their PortInfo, which rdmactl fabric links --downtrained reads.`),
 		Remedy: "Clean and reseat the cable and the transceivers at both ends, then replace the cable. Check " +
 			"rail-rate compares the ports of the node.",
 		Sources: []string{
@@ -41,23 +43,23 @@ func linkWidth() doctor.Check {
 func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
 	var findings []doctor.Finding
 	var lanes, speeds []doctor.Evidence // of links that are as they should be
-	unknown := ""
+	unknown, compared := "", 0
+	infiniband := infinibandLinks(in.Snapshot)
 	for p := range ports(in.Snapshot) {
 		if p.port.Role != inventory.RoleCompute || !p.active() {
 			continue
 		}
 		switch {
-		case p.port.LinkLayer == inventory.LinkLayerInfiniBand && p.port.Rate != nil && p.port.Rate.Width > 0:
-			ev := p.evidence("rate", rawRate(p.port.Rate))
-			if p.port.Rate.Width > 1 {
-				lanes = append(lanes, ev)
+		case hasLanes(p):
+			best := fastestOfModel(p, infiniband)
+			if f := infinibandLink(p, best); f.Outcome != "" {
+				findings = append(findings, f)
 				continue
 			}
-			findings = append(findings, doctor.Finding{
-				Outcome: doctor.OutcomeFail, Object: p.object(), Evidence: []doctor.Evidence{ev},
-				Summary: "the link uses a single lane: " + rawRate(p.port.Rate),
-				Actions: cableActions(&sample{port: p}),
-			})
+			lanes = append(lanes, p.evidence("rate", rawRate(p.port.Rate)))
+			if best != nil {
+				compared++
+			}
 		case p.roce():
 			f, ev, why := ethernetSpeed(in, p)
 			switch {
@@ -71,9 +73,8 @@ func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
 		}
 	}
 	var good []string
-	if n := len(lanes); n > 0 {
-		good = append(good, english.Count(n, "InfiniBand link")+" with more than one lane (rdmactl fabric links "+
-			"--downtrained compares the speed with what both ends support)")
+	if len(lanes) > 0 {
+		good = append(good, infinibandSummary(len(lanes), compared))
 	}
 	if n := len(speeds); n > 0 {
 		good = append(good, english.Count(n, "Ethernet link")+" at the highest speed that both ends advertise")

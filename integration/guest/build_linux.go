@@ -94,7 +94,7 @@ func buildLocked(ctx context.Context, opts Options, rec recipe, cache, key strin
 }
 
 // builder holds one build. Folders in work: root is the guest's file system, kernel the unpacked
-// kernel package, siw and guestd the compiled parts, out the result.
+// kernel package, source and guestd the compiled parts, out the result.
 type builder struct {
 	runner
 	opts   Options
@@ -159,7 +159,7 @@ func (b *builder) prepareHost(ctx context.Context) error {
 		return err
 	}
 	for _, d := range []string{
-		b.dir("root"), b.dir("kernel"), b.dir("siw"), b.dir("guestd"), b.out(), filepath.Join(b.cache, "debs"),
+		b.dir("root"), b.dir("kernel"), b.dir("source"), b.dir("guestd"), b.out(), filepath.Join(b.cache, "debs"),
 	} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return fmt.Errorf("make build folder: %w", err)

@@ -14,8 +14,14 @@ import (
 	"syscall"
 )
 
-// makeKernel unpacks the kernel and compiles siw, which is missing in Debian's kernel, from
-// Debian's source of the same version.
+// drivers are those that are missing in Debian's kernel, with the variables of their makefiles.
+var drivers = []struct{ name, dir, variable string }{
+	{"siw", "drivers/infiniband/sw/siw", "CONFIG_RDMA_SIW=m"},
+	{"netdevsim", "drivers/net/netdevsim", "CONFIG_NETDEVSIM=m"},
+}
+
+// makeKernel unpacks the kernel, and compiles the drivers that are missing in Debian's kernel from
+// Debian's source of the same version, and rdmakit_card.
 func (b *builder) makeKernel(ctx context.Context) error {
 	k := b.kernel
 	get := aptGet(ctx, "download", "linux-image-"+k.Release+"="+k.Version)
@@ -30,31 +36,57 @@ func (b *builder) makeKernel(ctx context.Context) error {
 	if err := b.run(ctx, exec.CommandContext(ctx, "dpkg", "-x", debs[0], b.dir("kernel"))); err != nil {
 		return err
 	}
-	if err := b.compileSiw(ctx); err != nil {
+	source := "linux-source-" + k.series()
+	unpack := exec.CommandContext(ctx, "tar", "-xf", "/usr/src/"+source+".tar.xz", "-C", b.dir("source"),
+		"--strip-components=1")
+	for _, d := range drivers {
+		unpack.Args = append(unpack.Args, source+"/"+d.dir)
+	}
+	if err := b.run(ctx, unpack); err != nil {
+		return fmt.Errorf("unpack drivers: %w", err)
+	}
+	for _, d := range drivers {
+		if err := b.compileModule(ctx, d.name, b.dir("source", d.dir), d.variable); err != nil {
+			return err
+		}
+	}
+	if err := writeFiles(b.dir("source"), b.recipe.Card); err != nil {
+		return err
+	}
+	if err := b.compileModule(ctx, "rdmakit_card", b.dir("source", "card")); err != nil {
 		return err
 	}
 	return b.run(ctx, exec.CommandContext(ctx, "depmod", "-b", b.dir("kernel"), k.Release))
 }
 
-func (b *builder) compileSiw(ctx context.Context) error {
-	const driver = "drivers/infiniband/sw/siw"
-	source := "linux-source-" + b.kernel.series()
-	steps := []*exec.Cmd{
-		exec.CommandContext(ctx, "tar", "-xf", "/usr/src/"+source+".tar.xz", "-C", b.dir("siw"), "--strip-components=1",
-			source+"/"+driver),
-		exec.CommandContext(ctx, "make", "-C", "/usr/src/linux-headers-"+b.kernel.Release, "M="+b.dir("siw", driver),
-			"CONFIG_RDMA_SIW=m", "modules"),
-		exec.CommandContext(ctx, "strip", "--strip-debug", b.dir("siw", driver, "siw.ko")),
-	}
-	for _, cmd := range steps {
+// compileModule compiles a kernel module in a folder and installs it in the unpacked kernel.
+func (b *builder) compileModule(ctx context.Context, name, dir string, variables ...string) error {
+	file := filepath.Join(dir, name+".ko")
+	build := exec.CommandContext(ctx, "make", "-j2", "-C", "/usr/src/linux-headers-"+b.kernel.Release, "M="+dir)
+	build.Args = append(append(build.Args, variables...), "modules")
+	for _, cmd := range []*exec.Cmd{build, exec.CommandContext(ctx, "strip", "--strip-debug", file)} {
 		if err := b.run(ctx, cmd); err != nil {
-			return fmt.Errorf("compile siw: %w", err)
+			return fmt.Errorf("compile %s: %w", name, err)
 		}
 	}
-	err := copyFile(b.dir("siw", driver, "siw.ko"),
-		b.dir("kernel", "lib/modules", b.kernel.Release, "extra/siw.ko"), 0o644)
+	err := copyFile(file, b.dir("kernel", "lib/modules", b.kernel.Release, "extra", name+".ko"), 0o644)
 	if err != nil {
-		return fmt.Errorf("install siw: %w", err)
+		return fmt.Errorf("install %s: %w", name, err)
+	}
+	return nil
+}
+
+// writeFiles writes files, path to content, below a folder.
+func writeFiles(dir string, files map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = os.WriteFile(path, []byte(files[name]), 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("write source files: %w", err)
+		}
 	}
 	return nil
 }
@@ -145,15 +177,8 @@ func (b *builder) copyModules(ctx context.Context) error {
 
 // compileDaemon compiles guestd from the copy of its source in this program.
 func (b *builder) compileDaemon(ctx context.Context) error {
-	for _, name := range slices.Sorted(maps.Keys(b.recipe.Daemon)) {
-		path := b.dir("guestd", name)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		if err == nil {
-			err = os.WriteFile(path, []byte(b.recipe.Daemon[name]), 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("write the source of guestd: %w", err)
-		}
+	if err := writeFiles(b.dir("guestd"), b.recipe.Daemon); err != nil {
+		return err
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o",
 		b.dir("root", "usr/local/sbin/guestd"), "./cmd/guestd")

@@ -9,6 +9,12 @@
 // contains rdma-core with its utilities, perftest, infiniband-diags, iproute2 and more: see
 // recipe.go.
 //
+// For tests of what doctor asks the kernel there are the kernel modules netdevsim, whose devices
+// have settings of ethtool and health reporters of devlink, and rdmakit_card (folder card), which
+// makes the PCI function [Card] behind the port [RootPort] an RDMA card with DCB and without a data
+// path. Only tests load them. [Guest.Monitor] injects errors of PCI Express; those of the port are
+// reported to the kernel.
+//
 //	func TestMain(m *testing.M) { os.Exit(guest.Main(m)) }
 //
 //	func TestLinks(t *testing.T) {

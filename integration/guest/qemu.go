@@ -21,6 +21,13 @@ var taps = [...]struct{ name, address, mac string }{
 	{"tap1", HostAddressIWARP, "52:54:00:99:00:02"},
 }
 
+// Names of two PCI functions in QEMU: a port of the root complex, and the function behind it. The
+// kernel module rdmakit_card, which no other than a test loads, makes it an RDMA card.
+const (
+	RootPort = "port0"
+	Card     = "card0"
+)
+
 // channelName is the file name of the socket of a channel in a guest's folder.
 func channelName(n int) string { return "ch" + strconv.Itoa(n) + ".sock" }
 
@@ -39,6 +46,10 @@ func qemuArgs(o Options, s state, image Image) []string {
 		"-kernel", image.kernel(), "-initrd", image.initrd(),
 		"-append", "console=ttyS0 rdinit=/init quiet panic=-1 mitigations=off net.ifnames=0",
 		"-device", "virtio-serial-pci",
+		"-qmp", "unix:" + monitorName + ",server=on,wait=off",
+		// For rdmakit_card. The port of the root complex has ACS and AER.
+		"-device", "pcie-root-port,id=" + RootPort + ",chassis=1,slot=1",
+		"-device", "e1000e,id=" + Card + ",bus=" + RootPort + ",romfile=",
 	}
 	for i, t := range taps {
 		args = append(args,

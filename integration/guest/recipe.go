@@ -32,6 +32,11 @@ var initScript string
 //go:embed cmd/guestd/*.go internal/guestd/*.go internal/frame/*.go
 var daemonSource embed.FS
 
+// cardSource is the source of rdmakit_card, a kernel module for tests.
+//
+//go:embed card/Makefile card/*.c card/*.h
+var cardSource embed.FS
+
 // daemonModule is the go.mod that makes daemonSource a separate module.
 const daemonModule = "module github.com/rdmakit/rdmakit/integration/guest\n\ngo 1.26.0\n"
 
@@ -47,28 +52,30 @@ type recipe struct {
 	Boot     []string // modules that init loads
 	Init     string
 	Daemon   map[string]string // path to source
+	Card     map[string]string // path to source
 }
 
 func newRecipe() (recipe, error) {
 	r := recipe{
-		Format: 1,
+		Format: 2,
 		Suite:  suite,
 		Kernel: kernelPolicy,
 		Packages: strings.Fields(`
 			rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest infiniband-diags
-			iproute2 iputils-ping iperf3 ethtool tcpdump
+			iproute2 iputils-ping iperf3 ethtool nftables tcpdump
 			pciutils udev kmod procps strace`),
 		Programs: strings.Fields(`
 			ibv_devices ibv_devinfo ibv_rc_pingpong ibv_ud_pingpong rping ucmatose udaddy
 			ib_write_bw ib_write_lat ib_read_bw ib_send_bw ib_atomic_lat
-			ibstat ibping ip rdma tc bridge ping iperf3 ethtool tcpdump
-			lspci udevadm modprobe ps sysctl strace`),
+			ibstat ibping ip rdma dcb devlink tc bridge ping iperf3 ethtool nft tcpdump
+			lspci setpci udevadm modprobe ps sysctl strace`),
 		Trees: []string{"drivers/infiniband/", "net/sched/"},
 		// libcrc32c (for siw) and rxe request the checksums from the kernel's crypto API by
 		// algorithm, so they are not in modules.dep.
 		Modules: strings.Fields(`
 			crc32c_generic crc32c_intel crc32_generic crc32_pclmul
-			8021q bonding dummy macvlan ipvlan veth vxlan ifb bridge tun`),
+			8021q bonding dummy macvlan ipvlan veth vxlan ifb bridge tun
+			nf_tables nft_ct nft_reject_inet netdevsim rdmakit_card aer_inject`),
 		Boot: strings.Fields(`
 			virtio_pci virtio_net virtio_console
 			ib_uverbs ib_umad rdma_ucm rdma_rxe siw`),
@@ -80,23 +87,27 @@ func newRecipe() (recipe, error) {
 		"@ADDRESS1@", GuestAddressIWARP,
 	).Replace(initScript)
 	var err error
-	r.Daemon, err = daemonFiles()
+	if r.Daemon, err = sourceFiles(daemonSource); err != nil {
+		return r, err
+	}
+	r.Daemon["go.mod"] = daemonModule
+	r.Card, err = sourceFiles(cardSource)
 	return r, err
 }
 
-// daemonFiles returns the source files of guestd without tests.
-func daemonFiles() (map[string]string, error) {
-	files := map[string]string{"go.mod": daemonModule}
-	err := fs.WalkDir(daemonSource, ".", func(path string, d fs.DirEntry, err error) error {
+// sourceFiles returns embedded source files without tests.
+func sourceFiles(source embed.FS) (map[string]string, error) {
+	files := map[string]string{}
+	err := fs.WalkDir(source, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		text, err := daemonSource.ReadFile(path)
+		text, err := source.ReadFile(path)
 		files[path] = string(text)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the source of guestd: %w", err)
+		return nil, fmt.Errorf("read the guest's source files: %w", err)
 	}
 	return files, nil
 }

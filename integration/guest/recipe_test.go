@@ -47,6 +47,7 @@ func TestRecipeKey(t *testing.T) {
 		"suite":   func(r *recipe) { r.Suite = "trixie" },
 		"init":    func(r *recipe) { r.Init += "\n" },
 		"daemon":  func(r *recipe) { r.Daemon["cmd/guestd/main_linux.go"] += "\n" },
+		"card":    func(r *recipe) { r.Card["card/card.c"] += "\n" },
 	}
 	for name, change := range changes {
 		if got := key(change); got == want {
@@ -73,10 +74,11 @@ func TestRecipeInit(t *testing.T) {
 // The embedded copy of guestd's source must be complete; otherwise the first build on a new machine
 // would fail.
 func TestDaemonFiles(t *testing.T) {
-	files, err := daemonFiles()
+	r, err := newRecipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	files := r.Daemon
 	want := []string{
 		"cmd/guestd/main_linux.go", "cmd/guestd/main_other.go", "go.mod",
 		"internal/frame/frame.go", "internal/frame/message.go",

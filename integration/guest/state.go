@@ -19,6 +19,7 @@ const netnsPrefix = "rdmakit-guest-"
 const (
 	stateName     = "state.json"
 	consoleName   = "console.log"
+	monitorName   = "monitor.sock"   // QEMU's monitor, see Guest.Monitor
 	lifeName      = "life.lock"      // held as long as the guest has an owner
 	registerName  = "register.lock"  // in runRoot: held while guests are registered or removed
 	exclusiveName = "exclusive.lock" // see Guest.Exclusive

@@ -5,6 +5,8 @@ package kernel
 import (
 	"strings"
 	"testing"
+
+	"github.com/rdmakit/rdmakit/integration/guest"
 )
 
 // situation is a fault that a test brings about in the guest, and what doctor says of it.
@@ -12,7 +14,7 @@ type situation struct {
 	name     string
 	do, undo string
 	args     string // of doctor
-	want     string // in its output
+	want     string // lines, each in its output
 }
 
 // situations are real faults: the kernel's own links, addresses, limits and modules.
@@ -50,6 +52,17 @@ var situations = []situation{
 	},
 }
 
+// find brings about the fault and lets doctor find it.
+func (s situation) find(t *testing.T, g *guest.Guest) {
+	t.Helper()
+	out := output(t, g, "{ "+s.do+"\n} >&2 || exit\n"+rdmactl+" doctor "+s.args+" 2>/dev/null\n{ "+s.undo+"\n} >&2")
+	for want := range strings.Lines(s.want) {
+		if want = strings.TrimSpace(want); !strings.Contains(out, want) {
+			t.Errorf("doctor %s: want %q in\n%s", s.args, want, out)
+		}
+	}
+}
+
 // TestDoctorFaults brings about faults and lets doctor find them.
 func TestDoctorFaults(t *testing.T) {
 	g := withRdmactl(t)
@@ -58,13 +71,8 @@ func TestDoctorFaults(t *testing.T) {
 	defer output(t, g, "ip link set eth0 mtu "+before) // other tests need it
 	for _, s := range situations {
 		t.Run(s.name, func(t *testing.T) {
-			output(t, g, s.do)
-			out := output(t, g, rdmactl+" doctor "+s.args+" 2>/dev/null; true")
-			output(t, g, s.undo)
+			s.find(t, g)
 			settle(t, g)
-			if !strings.Contains(out, s.want) {
-				t.Errorf("doctor %s: want %q in\n%s", s.args, s.want, out)
-			}
 		})
 	}
 }

@@ -43,7 +43,7 @@ func buildProgram(t *testing.T, pkg string) (file string) {
 	t.Helper()
 	file = filepath.Join(tools.folder(t), path.Base(pkg))
 	tools.once(t, "build "+pkg, func() {
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", file, pkg)
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", file, pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v: %s", pkg, err, out)

@@ -148,9 +148,10 @@ func (f *doctorFlags) addTo(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("list", "explain", "nagios", "since")
 	cmd.MarkFlagsMutuallyExclusive("exit-on", "strict", "nagios")
 	ids := checkIDs()
-	for _, name := range []string{"only", "skip", "shadow", "explain"} {
+	for _, name := range []string{"only", "skip", "shadow"} {
 		cli.CompleteWords(cmd, name, ids)
 	}
+	cli.CompleteWords(cmd, "explain", append(ids, doctor.SuppressionsID))
 	cli.CompleteWords(cmd, "exit-on", exitLevels())
 }
 
@@ -171,11 +172,12 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	if err != nil {
 		return cli.UsageError(cmd, err)
 	}
+	described := slices.Concat(all, []doctor.Check{doctor.SuppressionsCheck()})
 	if f.list {
-		return app.Out.Print(all, checkTables(all)...)
+		return app.Out.Print(described, checkTables(described)...)
 	}
 	if f.explain != "" {
-		return explainCheck(app, cmd, all, f.explain)
+		return explainCheck(app, cmd, described, f.explain)
 	}
 	opts, err := f.options(all)
 	if err != nil {
@@ -313,11 +315,15 @@ func (f doctorFlags) options(all []doctor.Check) (doctor.Options, error) {
 	return opts, opts.Validate(all)
 }
 
-// unknownCheck returns an error if no check has the ID.
+// unknownCheck returns an error if no check that can be chosen, skipped or suppressed has the ID.
 func unknownCheck(id string) error {
 	ids := checkIDs()
-	if slices.Contains(ids, id) {
+	switch {
+	case slices.Contains(ids, id):
 		return nil
+	case id == doctor.SuppressionsID:
+		err := fmt.Errorf("the check %s belongs to every run and can't be chosen, skipped or suppressed", id)
+		return cli.WithHints(err, "rdmactl doctor --explain "+id)
 	}
 	err := fmt.Errorf("%w: %q", doctor.ErrUnknownCheck, id)
 	return cli.WithHints(cli.WithHints(err, cli.DidYouMean(spelling.Nearest(id, ids, spelling.Loose))...),

@@ -17,11 +17,13 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
+// explainCheck describes one of the checks.
 func explainCheck(app *cli.App, cmd *cobra.Command, all []doctor.Check, id string) error {
-	if err := unknownCheck(id); err != nil {
-		return cli.UsageError(cmd, err)
+	i := slices.IndexFunc(all, func(c doctor.Check) bool { return c.ID == id })
+	if i < 0 {
+		return cli.UsageError(cmd, unknownCheck(id))
 	}
-	c := all[slices.IndexFunc(all, func(c doctor.Check) bool { return c.ID == id })]
+	c := all[i]
 	var list output.List
 	add := func(key, text string) {
 		list.Items = append(list.Items, output.Item{Key: key, Value: output.Plain(text).Flow(0)})

@@ -13,5 +13,6 @@
 //
 // Only the settings of IEEE 802.1Qaz are read, not those of the older CEE. A driver that leaves
 // LLDP to a daemon doesn't know the peer's settings. The package was tested with messages that
-// iproute2's dcb encoded and decoded, and never ran on a driver with DCB.
+// iproute2's dcb encoded and decoded, and in the kernel guest on a driver for tests whose settings
+// dcb had made; it never ran on a card.
 package dcbnl

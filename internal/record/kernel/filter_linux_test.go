@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/edge/rdmanl"
 )
@@ -330,5 +332,127 @@ func TestFilterRanges(t *testing.T) {
 	}), facts.Packet{"dport": {0x12, 0xb7}}, "input")
 	if !fate.Accept || !fate.Drop {
 		t.Errorf("Filtered by an unknown set = %+v, want both", fate)
+	}
+}
+
+// mapCases are maps of verdicts that a rule looks up behind a set of two ports. Left is how many
+// ranges may be converted.
+var mapCases = []struct {
+	name     string
+	verdicts rdmanl.FilterSet
+	left     int
+	want     []string // verdict, target, and the map's condition
+	rest     int
+}{
+	{
+		"all of it fits", portMap(3), 5,
+		[]string{"drop  dport 0001", "jump chain2 dport 0002", "drop  dport 0003"},
+		0,
+	},
+	{"one too many", portMap(3), 4, []string{"unknown  (set verdicts)"}, 2},
+	{"the set before is too large", portMap(1), 1, []string{"unknown  dport 0001"}, 0},
+	{
+		"several fields", withMap(func(s *rdmanl.FilterSet) {
+			s.Opaque, s.Results[3] = true, rdmanl.Result{Verdict: "accept"}
+		}),
+		2,
+		[]string{"drop  (set verdicts)", "jump chain2 (set verdicts)", "accept  (set verdicts)"},
+		0,
+	},
+	{
+		"intervals, and the rest first",
+		rdmanl.FilterSet{
+			Family: 1, Table: "t", Name: "verdicts", Verdicts: true, Interval: true,
+			Elements: [][]byte{{1}, {2, 9, 0}, {2, 5, 1}},
+			Results:  []rdmanl.Result{{Verdict: "drop"}, {}, {Verdict: "accept"}},
+		},
+		9,
+		[]string{"accept  dport 0205-0208", "drop  dport "},
+		5,
+	},
+	{
+		"no verdicts", withMap(func(s *rdmanl.FilterSet) { s.Verdicts = false }), 9,
+		[]string{"unknown  dport 0001"},
+		3,
+	},
+	{"not read", withMap(func(s *rdmanl.FilterSet) {
+		s.Opaque, s.Verdicts, s.Elements, s.Results = true, false, nil, nil
+	}), 9, []string{"unknown  (set verdicts)"}, 7},
+	{
+		"a verdict is missing", withMap(func(s *rdmanl.FilterSet) { s.Results = s.Results[1:] }), 9,
+		[]string{"unknown  dport 0001"},
+		3,
+	},
+	{
+		"another table's", withMap(func(s *rdmanl.FilterSet) { s.Table = "u" }), 9,
+		[]string{"unknown  (set verdicts)"},
+		7,
+	},
+	{
+		"another family's", withMap(func(s *rdmanl.FilterSet) { s.Family = 2 }), 9,
+		[]string{"unknown  (set verdicts)"},
+		7,
+	},
+}
+
+// portMap returns a map of n ports: odd ones are dropped, even ones have a chain.
+func portMap(n int) rdmanl.FilterSet {
+	s := rdmanl.FilterSet{Family: 1, Table: "t", Name: "verdicts", Verdicts: true}
+	for i := 1; i <= n; i++ {
+		r := rdmanl.Result{Verdict: "drop"}
+		if i%2 == 0 {
+			r = rdmanl.Result{Verdict: "jump", Target: fmt.Sprint("chain", i)}
+		}
+		s.Elements, s.Results = append(s.Elements, []byte{0, byte(i)}), append(s.Results, r)
+	}
+	return s
+}
+
+func withMap(change func(*rdmanl.FilterSet)) rdmanl.FilterSet {
+	s := portMap(4)
+	change(&s)
+	return s
+}
+
+// TestRulesOfMap converts rules whose verdicts are in a map, with few or enough ranges left.
+func TestRulesOfMap(t *testing.T) {
+	rule := rdmanl.FilterRule{
+		Family: 1, Table: "t", Chain: "c", Verdict: "map", Sets: []string{"mark"},
+		Conditions: []rdmanl.FilterCondition{
+			{Key: "sport", Op: "not in", Set: "ports"}, {Key: "dport", Op: "in", Set: "verdicts"},
+		},
+	}
+	ports := rdmanl.FilterSet{Family: 1, Table: "t", Name: "ports", Elements: [][]byte{{0, 7}, {0, 9}}}
+	for _, c := range mapCases {
+		left := c.left
+		got := rulesOf(rule, "inet", []rdmanl.FilterSet{ports, c.verdicts}, &left)
+		var texts []string
+		for _, r := range got {
+			text := r.Verdict + " " + r.Target + " " + r.Conditions[1].Key
+			if ranges := r.Conditions[1].Ranges; len(ranges) > 0 {
+				text += " " + ranges[0].Low
+				if ranges[0].High != ranges[0].Low {
+					text += "-" + ranges[0].High
+				}
+			}
+			texts = append(texts, text)
+			first := facts.FilterCondition{
+				Key: "sport", Op: "not in",
+				Ranges: []facts.FilterRange{{Low: "0007", High: "0007"}, {Low: "0009", High: "0009"}},
+			}
+			if c.left < 2 {
+				first = unknownSet("ports")
+			}
+			if diff := cmp.Diff(first, r.Conditions[0]); diff != "" || r.Chain != "c" || r.Family != "inet" ||
+				!slices.Equal(r.Sets, rule.Sets) || len(r.Conditions) != 2 {
+				t.Errorf("%s: rule %+v; first condition, -want +got:\n%s", c.name, r, diff)
+			}
+			if r.Verdict != "unknown" && len(r.Conditions[1].Ranges) > 1 {
+				t.Errorf("%s: the rule of one element has the ranges %v", c.name, r.Conditions[1].Ranges)
+			}
+		}
+		if !slices.Equal(texts, c.want) || left != c.rest {
+			t.Errorf("%s: rules %q, %d ranges left, want %q, %d", c.name, texts, left, c.want, c.rest)
+		}
 	}
 }

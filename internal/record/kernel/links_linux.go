@@ -8,11 +8,15 @@ import (
 )
 
 func readLinks(ctx context.Context) ([]facts.Link, error) {
-	list, err := rdmanl.Client{}.Links(ctx)
+	return linksOf(rdmanl.Client{}.Links(ctx))
+}
+
+// linksOf converts a list. An overlong list of virtual functions is an error, but leaves the links
+// valid.
+func linksOf(list []rdmanl.Link, err error) ([]facts.Link, error) {
 	if len(list) == 0 {
 		return nil, err
 	}
-	// An overlong list of virtual functions is an error, but leaves the links valid.
 	names := namesOf(list)
 	out := make([]facts.Link, 0, len(list))
 	for _, l := range list {
