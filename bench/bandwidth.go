@@ -68,7 +68,7 @@ func (f *flow) run(ctx context.Context) error {
 				return err
 			}
 		}
-		wcs, err := f.r.pollUntil(ctx, f.r.sends, f.clock)
+		wcs, err := f.wait(ctx)
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (f *flow) run(ctx context.Context) error {
 func (f *flow) fill(i int) error {
 	list := uint64(f.r.cfg.PostList)
 	depth := uint64(f.r.cfg.TxDepth)
-	for (f.limit == 0 || f.sent[i] < f.limit) && f.sent[i]-f.done[i]+list <= depth {
+	for (f.limit == 0 || f.sent[i] < f.limit) && f.sent[i]-f.done[i]+list <= depth && f.permitted(i) {
 		n := int(list)
 		if f.limit > 0 {
 			n = int(min(list, f.limit-f.sent[i]))
@@ -176,6 +176,11 @@ func (r *run) take(ctx context.Context, size int) (BandwidthPoint, error) {
 				}
 				r.posted[i]++
 			}
+			if r.credits != nil {
+				if err := r.grant(ctx, i); err != nil {
+					return BandwidthPoint{}, err
+				}
+			}
 		}
 		got += uint64(len(wcs))
 		clock.saw(now, len(wcs))
@@ -183,10 +188,14 @@ func (r *run) take(ctx context.Context, size int) (BandwidthPoint, error) {
 			counted += uint64(len(wcs))
 		}
 	}
+	took := clock.now().Seconds()
+	if err := r.settleAll(ctx); err != nil {
+		return BandwidthPoint{}, err
+	}
 	if r.cfg.Duration > 0 {
 		return clock.bandwidth(size, counted)
 	}
-	return bandwidthPoint(size, got, clock.now().Seconds(), 0), nil
+	return bandwidthPoint(size, got, took, 0), nil
 }
 
 // pollUntil is poll, but returns when the duration of the test is over. A nil clock has not begun.

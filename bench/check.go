@@ -55,6 +55,9 @@ func prepare(ctx context.Context, device *verbs.Device, cfg Config) (Config, loc
 	if err := checkConnector(device, cfg.RDMACM); err != nil {
 		return cfg, local{}, 0, err
 	}
+	if err := cfg.checkIWARP(device); err != nil {
+		return cfg, local{}, 0, err
+	}
 	port := local{}
 	if port.PortAttributes, err = device.Port(ctx, cfg.Port); err != nil {
 		return cfg, port, 0, err

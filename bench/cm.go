@@ -63,18 +63,26 @@ func (c Config) qKey() uint32 {
 	return qKey
 }
 
-// checkConnector returns an error if a device has no communication manager.
+// checkConnector returns an error if a device has no communication manager, or can't do without.
 func checkConnector(device *verbs.Device, m RDMACM) error {
+	iwarp := isIWARP(device)
+	if iwarp && m != RDMACMConnect {
+		return &IWARPError{
+			Cause: "its queue pairs connect only by rdma_cm",
+			Hint:  "-R at both ends connects queue pairs by rdma_cm, and exchanges over it",
+		}
+	}
 	if m == RDMACMOff || device.Capabilities().Has(verbs.CapConnector) {
 		return nil
 	}
-	return &NoConnectorError{Mode: m}
+	return &NoConnectorError{Mode: m, IWARP: iwarp}
 }
 
 // NoConnectorError is the error of a device that connects nothing by rdma_cm. It matches
 // verbs.ErrNotSupported.
 type NoConnectorError struct {
-	Mode RDMACM // what was asked for
+	Mode  RDMACM // what was asked for
+	IWARP bool   // the device connects in no other way
 }
 
 // Error implements error.
@@ -87,6 +95,10 @@ func (e *NoConnectorError) Is(target error) bool { return target == verbs.ErrNot
 
 // Hints returns what works.
 func (e *NoConnectorError) Hints() []string {
+	if e.IWARP {
+		return []string{"iWARP needs librdmacm (package librdmacm1 or librdmacm), the kernel module rdma_ucm, and " +
+			"access to /dev/infiniband/rdma_cm"}
+	}
 	return []string{fmt.Sprintf("without %v at both ends, the ends exchange over TCP", e.Mode)}
 }
 
@@ -269,11 +281,35 @@ func dialCM(ctx context.Context, device *verbs.Device, host string, port int, cf
 	limited, cancel := context.WithTimeoutCause(ctx, dialTimeout, &unansweredError{dialTimeout})
 	defer cancel()
 	conn, err := device.Dial(limited, c.qp, to, cfg.connectOptions())
+	if err == nil && isIWARP(device) {
+		err = pause(ctx, firstMessage)
+	}
 	if err != nil {
-		return nil, errors.Join(refused(err, cfg.RDMACM), c.free())
+		if conn != nil {
+			_ = conn.Close() // ctx has ended
+		}
+		return nil, errors.Join(refused(err, cfg.RDMACM, isIWARP(device)), c.free())
 	}
 	c.begin(conn)
 	return c, nil
+}
+
+// firstMessage is how long a client on iWARP waits before it sends the first message of a
+// connection: siw loses one that arrives before the accepting end has taken over the socket (Linux
+// 6.1, siw_accept: between siw_send_mpareqrep and siw_qp_socket_assoc). Most programs of perftest
+// wait for a second.
+const firstMessage = 200 * time.Millisecond
+
+// pause waits, unless ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // unansweredError is the error for a peer that doesn't answer. It implements net.Error.
@@ -291,8 +327,9 @@ func (e *unansweredError) Temporary() bool { return true }
 
 // RefusedError is the error of a server that can't be reached by rdma_cm.
 type RefusedError struct {
-	Mode RDMACM // of this end
-	Err  error  // of Dial
+	Mode  RDMACM // of this end
+	IWARP bool   // the device connects over TCP
+	Err   error  // of Dial
 }
 
 // Error implements error.
@@ -309,9 +346,11 @@ func (e *RefusedError) Is(target error) bool {
 // Hints returns what to look at.
 func (e *RefusedError) Hints() []string {
 	if _, timeout := errors.AsType[*unansweredError](e.Err); timeout {
-		return []string{
-			"does an RDMA device of the other machine have this address? A firewall may drop UDP port 4791",
+		what := "UDP port 4791"
+		if e.IWARP {
+			what = "the TCP port of -p"
 		}
+		return []string{"does an RDMA device of the other machine have this address? A firewall may drop " + what}
 	}
 	if errors.Is(e.Err, verbs.ErrNobodyListens) {
 		return []string{fmt.Sprintf("start the server first, with %v and the same -p; a server accepts one client",
@@ -321,11 +360,11 @@ func (e *RefusedError) Hints() []string {
 }
 
 // refused explains the error of Dial.
-func refused(err error, m RDMACM) error {
+func refused(err error, m RDMACM, iwarp bool) error {
 	if r, ok := errors.AsType[*verbs.RejectedError](err); ok && bytes.HasPrefix(r.PrivateData, []byte(noticeTCP)) {
 		return &PairingError{Own: m.does(), Theirs: "the server exchanges over TCP"}
 	}
-	return &RefusedError{Mode: m, Err: err}
+	return &RefusedError{Mode: m, IWARP: iwarp, Err: err}
 }
 
 // resolve returns the address of a host that fits the device.
@@ -336,6 +375,9 @@ func resolve(ctx context.Context, device *verbs.Device, host string, cfg Config)
 	}
 	if len(list) == 0 {
 		return netip.Addr{}, fmt.Errorf("%s has no address", host)
+	}
+	if isIWARP(device) { // its GID is no address; servers listen at addresses of IPv4, as perftest's do
+		return fitting(list, true), nil
 	}
 	gid, err := device.GID(ctx, max(1, cfg.Port), max(0, cfg.GIDIndex))
 	if err != nil {
@@ -375,7 +417,10 @@ func acceptCM(ctx context.Context, device *verbs.Device, port int, cfg Config, w
 }
 
 func accept(ctx context.Context, c *cmConn, port int, cfg Config, waiting func()) (*verbs.Connection, error) {
-	watched, stop := watchTCP(ctx, port, cfg.RDMACM)
+	watched, stop := ctx, func() {}
+	if !isIWARP(c.device) { // its listener has the TCP port
+		watched, stop = watchTCP(ctx, port, cfg.RDMACM)
+	}
 	defer stop()
 	waiting()
 	r, err := c.listener.Next(watched)

@@ -128,7 +128,9 @@ func (c *cmConn) begin(conn *verbs.Connection) {
 		c.err = c.collect(ctx)
 		close(c.gone)
 	})
-	c.wg.Go(func() { c.keepAlive(ctx) })
+	if !isIWARP(c.device) { // where TCP notices a peer that is gone
+		c.wg.Go(func() { c.keepAlive(ctx) })
+	}
 }
 
 // collect handles completions until the connection or ctx ends.

@@ -137,14 +137,16 @@ func TestNoConnector(t *testing.T) {
 func TestCMRefused(t *testing.T) {
 	for _, tt := range []struct {
 		err     error
+		iwarp   bool
 		refused bool
 		hint    string // "" is none
 	}{
-		{&unansweredError{time.Second}, false, "UDP port 4791"},
-		{&verbs.RejectedError{NobodyListens: true}, true, "with -z and the same -p"},
-		{&verbs.RejectedError{}, false, ""},
+		{&unansweredError{time.Second}, false, false, "UDP port 4791"},
+		{&unansweredError{time.Second}, true, false, "the TCP port of -p"},
+		{&verbs.RejectedError{NobodyListens: true}, false, true, "with -z and the same -p"},
+		{&verbs.RejectedError{}, false, false, ""},
 	} {
-		err := refused(fmt.Errorf("dial: %w", tt.err), RDMACMExchange)
+		err := refused(fmt.Errorf("dial: %w", tt.err), RDMACMExchange, tt.iwarp)
 		r, ok := errors.AsType[*RefusedError](err)
 		if !ok || errors.Is(err, syscall.ECONNREFUSED) != tt.refused ||
 			!strings.Contains(strings.Join(r.Hints(), "; "), tt.hint) || len(r.Hints()) > 0 != (tt.hint != "") {

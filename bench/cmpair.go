@@ -200,8 +200,11 @@ func (r *run) addPath(path verbs.Path, qpn ib.QPN, key uint32) error {
 	return nil
 }
 
-// adopt takes over what the communication manager has chosen.
+// adopt takes over what the communication manager has chosen: PSNs and MTU.
 func (r *run) adopt() error {
+	if r.iwarp { // it has neither
+		return nil
+	}
 	for i, qp := range r.qps {
 		attr, err := qp.Query()
 		if err != nil {

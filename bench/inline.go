@@ -8,9 +8,12 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider"
 )
 
-// vendorRXE is the vendor ID of the kernel's rxe; that of engines, and of rxe in old kernels, is 0.
+// Vendor IDs of the kernel's rxe and siw; that of engines, and of rxe in old kernels, is 0.
 // perftest uses no inline data with devices that it doesn't know.
-const vendorRXE = 0xffffff
+const (
+	vendorRXE = 0xffffff
+	vendorSIW = 0x626d74
+)
 
 // InlineError is the error for more bytes inline than a queue pair of the device takes.
 type InlineError struct {
@@ -32,8 +35,11 @@ func (e *InlineError) Hints() []string {
 // inlineDefault returns perftest's default of Config.Inline: only latency tests have one, and only
 // with cards.
 func (c *Config) inlineDefault(device *verbs.Device) int {
-	vendor := device.Attributes().VendorID
-	if !c.Test.IsLatency() || vendor == 0 || vendor == vendorRXE || !device.Capabilities().Has(provider.CapInline) {
+	switch device.Attributes().VendorID {
+	case 0, vendorRXE, vendorSIW:
+		return 0
+	}
+	if !c.Test.IsLatency() || !device.Capabilities().Has(provider.CapInline) {
 		return 0
 	}
 	switch {

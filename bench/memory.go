@@ -104,7 +104,7 @@ func (r *rig) register() (err error) {
 	if r.memory, err = allocate(r.device, &r.cfg, r.slot, all); err != nil {
 		return err
 	}
-	options := verbs.MemoryOptions{Access: verbs.AccessLocalWrite | r.access()}
+	options := verbs.MemoryOptions{Access: r.memoryAccess()}
 	each := all
 	if r.cfg.MRPerQP {
 		each = 2 * r.slot

@@ -17,6 +17,9 @@ const Schema = "rdmakit.bench/v1"
 // ScaleSoftware marks the results of an engine in user space.
 const ScaleSoftware = "software, not line rate"
 
+// TransportIWARP marks the results of iWARP devices.
+const TransportIWARP = "iWARP"
+
 // Result is the outcome of a run.
 type Result struct {
 	Schema string `json:"schema"` // name and version of this format
@@ -38,7 +41,9 @@ type Setup struct {
 	Role   string `json:"role"`   // "client" or "server"
 	Device string `json:"device"` // RDMA device at this end
 	// Scale is ScaleSoftware, or empty for hardware.
-	Scale        string `json:"scale,omitempty"`
+	Scale string `json:"scale,omitempty"`
+	// Transport is TransportIWARP; empty on InfiniBand and RoCE.
+	Transport    string `json:"transport,omitempty"`
 	LinkLayer    string `json:"linkLayer"`
 	MTU          ib.MTU `json:"mtu"`
 	QueuePairs   int    `json:"qps"`

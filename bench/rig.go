@@ -17,6 +17,7 @@ import (
 type rig struct {
 	cfg    Config
 	device *verbs.Device
+	iwarp  bool // isIWARP(device)
 	port   local
 	mtu    ib.MTU
 	cycle  int // bytes that small messages cycle through
@@ -39,6 +40,8 @@ type rig struct {
 	meter  cpuMeter
 	moved  atomic.Uint64       // polls that returned completions, for watchdog
 	links  []*verbs.Connection // of qps that rdma_cm has connected
+	// credits are those of a SEND bandwidth test on iWARP, otherwise nil.
+	credits *credits
 	// orderly is set before close if the test has succeeded.
 	orderly bool
 }
@@ -53,7 +56,8 @@ func hello(mtu ib.MTU) perftest.Hello {
 // newRig creates everything up to queue pairs in state INIT.
 func newRig(device *verbs.Device, cfg Config, port local, agreed perftest.Agreed) (*rig, error) {
 	r := &rig{
-		cfg: cfg, device: device, port: port, mtu: agreed.MTU, cycle: agreed.CycleBuffer, line: agreed.CacheLine,
+		cfg: cfg, device: device, iwarp: isIWARP(device), port: port, mtu: agreed.MTU,
+		cycle: agreed.CycleBuffer, line: agreed.CacheLine,
 		slot: max(cfg.Size, agreed.CycleBuffer), posted: make([]int, cfg.QueuePairs),
 		wcs: make([]verbs.WorkCompletion, pollBatch),
 	}
@@ -88,6 +92,11 @@ func (r *rig) allocate() (err error) {
 	if err := r.register(); err != nil {
 		return err
 	}
+	if r.iwarp && cfg.Test == SendBW {
+		if err := r.createCredits(); err != nil {
+			return err
+		}
+	}
 	if r.inline, err = inlineSize(r.device, r.pd, cfg, r.sends, r.recvs); err != nil {
 		return err
 	}
@@ -116,9 +125,13 @@ func (r *rig) addQP(i int) error {
 	}
 	r.inline = min(r.inline, qp.Capacity().MaxInline)
 	r.qps = append(r.qps, qp)
+	mr, at := r.region(i), r.target(i)
+	if r.credits != nil {
+		mr, at = r.credits.mr, r.credits.target(i)
+	}
 	d := perftest.Destination{
 		LID: r.port.LID, OutReads: r.outReads(), QPN: qp.QPN(), PSN: verbs.RandomPSN(),
-		RKey: r.region(i).RKey(), VAddr: r.region(i).Addr() + uint64(r.target(i)), GID: r.port.gid,
+		RKey: mr.RKey(), VAddr: mr.Addr() + uint64(at), GID: r.port.gid,
 	}
 	r.own = append(r.own, d)
 	return qp.Modify(initAttributes(r.cfg.QPType, r.cfg.Port, r.access(), r.cfg.qKey()))
@@ -134,13 +147,27 @@ func initAttributes(t verbs.QPType, port int, access verbs.Access, key uint32) v
 // access returns exactly the access rights that the peer of a test needs, so that requests of a
 // peer that runs another test fail.
 func (r *rig) access() verbs.Access {
-	switch r.cfg.Test.Op() {
-	case verbs.SendOpWrite:
+	switch op := r.cfg.Test.Op(); {
+	case op == verbs.SendOpWrite, r.credits != nil:
 		return verbs.AccessRemoteWrite
-	case verbs.SendOpRead:
+	case op == verbs.SendOpRead:
 		return verbs.AccessRemoteRead
 	}
 	return 0
+}
+
+// memoryAccess returns the access rights to the slots. On iWARP, the data of a READ comes back as
+// that of a WRITE does, and needs the right to it (RFC 5040, section 5.4).
+func (r *rig) memoryAccess() verbs.Access {
+	switch op := r.cfg.Test.Op(); {
+	case op == verbs.SendOpWrite:
+		return verbs.AccessLocalWrite | verbs.AccessRemoteWrite
+	case op == verbs.SendOpRead && r.iwarp:
+		return verbs.AccessLocalWrite | verbs.AccessRemoteRead | verbs.AccessRemoteWrite
+	case op == verbs.SendOpRead:
+		return verbs.AccessLocalWrite | verbs.AccessRemoteRead
+	}
+	return verbs.AccessLocalWrite
 }
 
 // outReads is how many outstanding READs this end accepts; perftest announces 1 if the test has
@@ -285,6 +312,9 @@ func (r *rig) close() error {
 		errs = append(errs, path.Close())
 	}
 	errs = append(errs, r.release())
+	if r.credits != nil {
+		errs = append(errs, r.credits.close())
+	}
 	for _, cq := range []*verbs.CompletionQueue{r.sends, r.recvs} {
 		if cq != nil {
 			errs = append(errs, cq.Close())

@@ -88,7 +88,11 @@ func start(ctx context.Context, device *verbs.Device, conn perftest.Conn, cfg Co
 		if err := r.connectCM(ctx, agreed.Peer); err != nil {
 			return r.result, err
 		}
-		if cfg.MTU != 0 && cfg.MTU != rig.mtu {
+		switch {
+		case cfg.MTU == 0:
+		case rig.iwarp:
+			notes = append(notes, "the MTU has no effect on iWARP: TCP chooses the size of its segments")
+		case cfg.MTU != rig.mtu:
 			notes = append(notes, fmt.Sprintf("rdma_cm has chosen the path MTU %d", rig.mtu))
 		}
 		r.result.Setup = setupOf(rig, agreed, notes)
@@ -122,6 +126,9 @@ func setupOf(r *rig, agreed perftest.Agreed, notes []string) Setup {
 		CPUs: cpus.FormatList(c.CPUs), NUMANode: c.NUMANode,
 		DurationSeconds: c.Duration.Seconds(), PeerVersion: agreed.Peer.String(), Notes: notes,
 		Local: endpoints(r.own),
+	}
+	if r.iwarp {
+		s.Transport = TransportIWARP
 	}
 	if c.RDMACM != RDMACMOff {
 		s.RDMACM, s.TrafficClass = c.RDMACM.String(), c.TrafficClass
@@ -270,6 +277,9 @@ func (r *run) sendBandwidth(ctx context.Context) error {
 		}
 		if err := r.sync(ctx, fmt.Sprintf("begin with %d bytes", size)); err != nil {
 			return err
+		}
+		if r.credits != nil {
+			r.credits.reset()
 		}
 		measure := r.send
 		if server {
