@@ -58,7 +58,11 @@ func (p *Printer) prepared(s *bench.Setup) {
 	}
 	p.printf("%s                    %s Test\n", line, title)
 	p.printf(" Dual-port       : OFF\t\tDevice         : %s\n", s.Device)
-	p.printf(" Number of qps   : %d\t\tTransport type : IB\n", s.QueuePairs)
+	transport := "IB"
+	if s.Transport == bench.TransportIWARP {
+		transport = "IW"
+	}
+	p.printf(" Number of qps   : %d\t\tTransport type : %s\n", s.QueuePairs, transport)
 	p.printf(" Connection type : %s\t\tUsing SRQ      : OFF\n", cmp.Or(s.QPType, "RC"))
 	p.printf(" PCIe relax order: Unsupported\n ibv_wr* API     : OFF\n")
 	if client {

@@ -20,8 +20,9 @@ type Env struct {
 	Name           string
 	Stdout, Stderr io.Writer
 	// Open opens the device that -d names, or Device without -d; for "" the first that there is.
-	// A nil Open opens none.
-	Open   func(ctx context.Context, name string) (*verbs.Device, error)
+	// connects says that rdma_cm connects the queue pairs (-R), as it must on iWARP. A nil Open
+	// opens none.
+	Open   func(ctx context.Context, name string, connects bool) (*verbs.Device, error)
 	Device string
 	// ChooseGID returns the index of a port's GID when -x doesn't give one; nil chooses 0.
 	ChooseGID func(ctx context.Context, device *verbs.Device, port int) (int, error)
@@ -78,7 +79,7 @@ func measure(ctx context.Context, o Options, env Env) (err error) {
 	if env.Open == nil {
 		return errors.New("open device: there are no devices to open on a recorded node")
 	}
-	device, err := env.Open(ctx, name)
+	device, err := env.Open(ctx, name, o.Config.RDMACM == bench.RDMACMConnect)
 	if err != nil {
 		return err
 	}

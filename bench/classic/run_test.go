@@ -16,7 +16,7 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 )
 
-func open(ctx context.Context, name string) (*verbs.Device, error) {
+func open(ctx context.Context, name string, _ bool) (*verbs.Device, error) {
 	return verbs.Open(ctx, name, builtin.All()...)
 }
 
@@ -85,7 +85,7 @@ func freePort(t *testing.T) string {
 }
 
 func TestMainErrors(t *testing.T) {
-	noDevice := func(_ context.Context, name string) (*verbs.Device, error) {
+	noDevice := func(_ context.Context, name string, _ bool) (*verbs.Device, error) {
 		return nil, fmt.Errorf("open device %s: gone", cmp.Or(name, "any"))
 	}
 	tests := []struct {

@@ -24,6 +24,10 @@ import (
 const engineHint = "roce@ADDRESS opens RoCE v2 in user space on an address of this machine, roce@NETDEV on the " +
 	"address of a network device"
 
+// iwarpHint names the commands that connect by rdma_cm.
+const iwarpHint = "with -R, rdmactl bench and ib_write_bw measure over iWARP: rdma_cm connects their queue pairs, as " +
+	"those of rdmactl ping, rping and cmtime"
+
 // staticHint names the build that opens devices of the kernel.
 const staticHint = "use rdmactl, the build that loads libibverbs (Linux with glibc), instead of rdmactl-static"
 
@@ -31,10 +35,11 @@ const staticHint = "use rdmactl, the build that loads libibverbs (Linux with gli
 // libibverbs, or an engine in user space (roce@eth0). For "" it opens the first device of the
 // kernel, in the order of libibverbs, that can be opened and has an active port, as perftest takes
 // the first one, and otherwise the engine that reaches the peer, or the first one; why names the
-// device and those that were skipped.
+// device and those that were skipped. iWARP devices are opened only if rdma_cm connects the queue
+// pairs.
 func OpenVerbs(ctx context.Context, name string, peer Toward) (device *verbs.Device, why string, err error) {
 	o := newOpener()
-	o.toward = peer
+	o.toward, o.connector = peer, peer.Connects
 	return o.open(ctx, name)
 }
 
@@ -106,8 +111,7 @@ func (o *opener) named(ctx context.Context, name string) (*verbs.Device, error) 
 	}
 	if why := refusal(d); why != "" && !o.connector {
 		err := Exitf(ExitNotFound, "open device %s: %s: %w", name, why, verbs.ErrNotSupported)
-		return nil, WithHints(err, "rdmactl ping, rping and cmtime connect by rdma_cm; ib_write_bw -R, of perftest, "+
-			"measures over iWARP", engineHint)
+		return nil, WithHints(err, iwarpHint, engineHint)
 	}
 	if !o.loads {
 		const text = "open device %s: this build has no libibverbs, which devices of the kernel need: %w"
@@ -123,8 +127,7 @@ func (o *opener) named(ctx context.Context, name string) (*verbs.Device, error) 
 // refusal returns why a device can't be used before it is opened, "" if it can.
 func refusal(d *inventory.Device) string {
 	if slices.ContainsFunc(d.Ports, func(p inventory.Port) bool { return p.Transport == inventory.TransportIWARP }) {
-		return "it is an iWARP device, whose queue pairs connect only by rdma_cm, which this command doesn't do " +
-			"with it yet"
+		return "it is an iWARP device, whose queue pairs connect only by rdma_cm"
 	}
 	return ""
 }

@@ -196,7 +196,7 @@ func TestOpenNamed(t *testing.T) {
 		{o, "rxe0", "", "", ExitOK},
 		{o, "mlx5_0", "open device mlx5_0: no such RDMA device", "devices here: rxe0, siw0, roce@eth0", ExitNotFound},
 		{o, "eth0", "open device eth0: no such RDMA device", "the RDMA device of eth0 is rxe0", ExitNotFound},
-		{o, "siw0", "open device siw0: it is an iWARP device", "rdmactl ping, rping and cmtime", ExitNotFound},
+		{o, "siw0", "open device siw0: it is an iWARP device", "with -R, rdmactl bench and ib_write_bw", ExitNotFound},
 		{byCM, "siw0", "", "", ExitOK},
 		{static, "rxe0", "open device rxe0: this build has no libibverbs", "instead of rdmactl-static", ExitNotFound},
 		{denied, "rxe0", "permission denied", "join group rdma", ExitPermission},

@@ -11,13 +11,16 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
 
-// Toward is the peer that a device in user space is chosen for.
+// Toward is the peer that a device is chosen for.
 type Toward struct {
 	Host string // name or address; "" for a server
 	// ByAddress chooses the engine at the address that the route to Host begins at, for peers that
 	// are found by rdma_cm: both ends need addresses of the same family. Otherwise it is the engine
 	// of the network device, with the address that it has without a peer.
 	ByAddress bool
+	// Connects says that the queue pairs are connected by rdma_cm, too: only devices that do that
+	// can be used, and of iWARP, which has no other way, there are some.
+	Connects bool
 }
 
 // route is where the route to a peer begins.

@@ -138,8 +138,8 @@ func runApplet(ctx context.Context, app *cli.App, name string, source cli.Source
 	}
 	if n.Local {
 		env.Device = app.Config.Device
-		env.Open = func(ctx context.Context, device string) (*verbs.Device, error) {
-			d, why, err := cli.OpenVerbs(ctx, device, cli.Toward{})
+		env.Open = func(ctx context.Context, device string, connects bool) (*verbs.Device, error) {
+			d, why, err := cli.OpenVerbs(ctx, device, cli.Toward{Connects: connects})
 			if why != "" {
 				_, _ = fmt.Fprintf(app.Stderr, "%s: %s\n", name, why)
 			}

@@ -30,7 +30,9 @@ func runBench(app *cli.App, cmd *cobra.Command, flags benchFlags, args []string)
 			return err
 		}
 	}
-	peer := cli.Toward{ByAddress: cfg.RDMACM != bench.RDMACMOff}
+	peer := cli.Toward{
+		ByAddress: cfg.RDMACM != bench.RDMACMOff, Connects: cfg.RDMACM == bench.RDMACMConnect,
+	}
 	if len(args) > 0 {
 		peer.Host = args[0]
 	}

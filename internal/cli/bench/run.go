@@ -95,7 +95,7 @@ Exit codes:
     1   a request failed, or the two ends are incompatible
     2   wrong use: command, flag or argument
     3   no such device, port, GID or GPU, or a device that can't be opened (its UDP port is in use)
-        or can't do it: iWARP, an unsupported queue pair type, memory of a GPU
+        or can't do it: iWARP without -R, an unsupported queue pair type, memory of a GPU
     4   permission to open the device was denied
     5   the server can't be reached
     6   the other end sends nothing during the exchange, or the time limit expired (--timeout)`,

@@ -13,6 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/clitest"
 	"github.com/rdmakit/rdmakit/internal/cli/config"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/verbs"
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -49,6 +50,20 @@ func TestTaken(t *testing.T) {
 	denied := fmt.Errorf("open: %w", fs.ErrPermission)
 	if code := cli.ExitCode(unusable(denied)); code != cli.ExitPermission {
 		t.Errorf("exit code of %v: %d, want 4", denied, code)
+	}
+}
+
+// TestIWARPHead names an iWARP peer by its MAC address, and no MTU.
+func TestIWARPHead(t *testing.T) {
+	gid := ib.GID{0x52, 0x54, 0, 0x12, 0x34, 0x56}
+	r := &bench.Result{Setup: bench.Setup{
+		Test: "write_bw", Role: "client", Device: "siw0", Transport: bench.TransportIWARP, MTU: 1024, QueuePairs: 1,
+		RDMACM: "-R", Remote: []bench.Endpoint{{GID: gid}},
+	}}
+	text, err := output.New(output.Options{}).Render(nil, benchBlocks(r)...)
+	const want = "write_bw, client on siw0, peer 52:54:00:12:34:56, iWARP, 1 queue pair, rdma_cm (-R)\n"
+	if err != nil || !strings.HasPrefix(string(text), want) {
+		t.Errorf("%v: %q, want it to begin with %q", err, text, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"net"
 	"strconv"
 
 	"github.com/rdmakit/rdmakit/bench"
@@ -12,12 +13,18 @@ import (
 
 // benchBlocks returns the blocks that show a result.
 func benchBlocks(r *bench.Result) []output.Block {
-	remote := "-"
+	remote, packets := "-", fmt.Sprintf("MTU %d", r.MTU)
 	if len(r.Remote) > 0 {
 		remote = r.Remote[0].GID.Addr().String()
 	}
-	head := fmt.Sprintf("%s, %s on %s, peer %s, MTU %d, %s",
-		r.Test, r.Role, r.Device, remote, r.MTU, english.Count(r.QueuePairs, "queue pair"))
+	if r.Transport == bench.TransportIWARP {
+		packets = r.Transport  // TCP chooses the size of its segments
+		if len(r.Remote) > 0 { // the GID is a MAC address, followed by zeros
+			remote = net.HardwareAddr(r.Remote[0].GID[:6]).String()
+		}
+	}
+	head := fmt.Sprintf("%s, %s on %s, peer %s, %s, %s",
+		r.Test, r.Role, r.Device, remote, packets, english.Count(r.QueuePairs, "queue pair"))
 	if r.RDMACM != "" {
 		head += ", rdma_cm (" + r.RDMACM + ")"
 		if r.TrafficClass != 0 {

@@ -36,8 +36,9 @@ type Env struct {
 	LookupEnv func(string) (string, bool)
 	Node      Node
 	// Open opens a device for a program that measures; nil if no device can be opened, as on a
-	// recorded node. Device is the device to open if the arguments name none.
-	Open   func(ctx context.Context, name string) (*verbs.Device, error)
+	// recorded node. connects says that rdma_cm connects the queue pairs. Device is the device to
+	// open if the arguments name none.
+	Open   func(ctx context.Context, name string, connects bool) (*verbs.Device, error)
 	Device string
 	// ChooseGID returns the index of the GID of a port if the arguments give none; nil chooses 0.
 	ChooseGID func(ctx context.Context, device *verbs.Device, port int) (int, error)

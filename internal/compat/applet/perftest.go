@@ -27,8 +27,8 @@ func perftestApplet(test bench.Test) Applet {
 		Name: name, Summary: what + test.OpName(), Usage: "[OPTION...] [HOST]", Like: name + " of perftest 4.5",
 		Example: "-d roce@192.0.2.1", Live: true,
 		Long: `Without HOST the program is the server and waits for one client. Either end may be the C program. -d
-selects a device of the kernel (mlx5_0, rxe0), or an engine in user space (roce@ADDRESS or
-roce@NETDEV). Without -d the program uses the first device that can be opened and has an active
+selects a device of the kernel (mlx5_0, rxe0; with -R also one of iWARP, siw0), or an engine in user
+space (roce@ADDRESS or roce@NETDEV). Without -d the program uses the first device that can be opened and has an active
 port, otherwise the first engine, and prints its name on standard error. Options that only perftest
 supports are rejected by name. "rdmactl bench" has the same tests with percentiles, JSON and CSV.`,
 		run: func(ctx context.Context, env *Env) int { return runPerftest(ctx, env, test) },
