@@ -203,6 +203,18 @@ func (c *cmConn) tryPeer() error {
 	return err
 }
 
+// ended reports whether the connection ends within a time.
+func (c *cmConn) ended(within time.Duration) bool {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-c.gone:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
 // Rest returns how many bytes of the current message Read has not returned.
 func (c *cmConn) Rest() int { return len(c.rest) }
 

@@ -136,16 +136,16 @@ func (r *rig) settleAll(ctx context.Context) error {
 	return nil
 }
 
-// Pauses of an end that waits for credits: a while without one, since they usually come soon.
+// Pauses of an end that waits for credits: none for a while, since they usually come soon.
 const (
 	creditSpin  = 50 * time.Microsecond
 	creditPause = 20 * time.Microsecond
 )
 
-// wait waits for completions. If a queue pair waits for credits, it returns when there are some,
-// too.
+// wait waits for completions. With credits, it returns when a queue pair may go on, too: none of the
+// requests that are outstanding may report its completion. It polls for both.
 func (f *flow) wait(ctx context.Context) ([]verbs.WorkCompletion, error) {
-	if !f.starved() {
+	if f.r.credits == nil {
 		return f.r.pollUntil(ctx, f.r.sends, f.clock)
 	}
 	for began := time.Now(); ; {
@@ -169,17 +169,7 @@ func (f *flow) permitted(i int) bool {
 	return f.r.credits == nil || f.r.credits.permits(i, f.sent[i], uint64(f.r.cfg.PostList)) //nolint:gosec // positive
 }
 
-// starved reports whether a queue pair waits for credits.
-func (f *flow) starved() bool {
-	for i := range f.sent {
-		if (f.limit == 0 || f.sent[i] < f.limit) && !f.permitted(i) {
-			return true
-		}
-	}
-	return false
-}
-
-// replenished reports whether a queue pair can post requests, which has credits.
+// replenished reports whether a queue pair can post requests.
 func (f *flow) replenished() bool {
 	for i := range f.sent {
 		//nolint:gosec // both are positive

@@ -27,8 +27,11 @@ func explain(err error, gone <-chan struct{}) error {
 		return &UnsentError{Err: err, cause: failed.Cause}
 	}
 	refused := false // the peer's end, which follows, doesn't explain that
+	ours := false    // only the peer's end explains that
 	switch failed.Status {
 	case verbs.WCRetryExceeded, verbs.WCFlushed:
+	case verbs.WCLocalQPError: // requests that siw was sending when the peer ended
+		ours = true
 	case verbs.WCRemoteAccess, verbs.WCRemoteInvalid:
 		refused = true
 	case verbs.WCLocalLengthError: // the message is larger than ours
@@ -46,6 +49,9 @@ func explain(err error, gone <-chan struct{}) error {
 		}
 		return err
 	case <-timer.C:
+		if ours {
+			return err
+		}
 		return &MismatchError{Err: err}
 	}
 }

@@ -54,6 +54,8 @@ func (r *run) uninvited(ctx context.Context) error {
 		return nil //nolint:nilerr // no completion
 	case err != nil:
 		return err
+	case wcs[0].Status == verbs.WCFlushed && r.iwarp && r.cm.ended(guardDelay):
+		return fmt.Errorf("%w: queue pair %v failed", ErrPeerEnded, wcs[0].QPN)
 	case wcs[0].Status == verbs.WCFlushed:
 		return fmt.Errorf("queue pair %v failed: %w, or requests memory that is not ours", wcs[0].QPN, ErrOtherTest)
 	}

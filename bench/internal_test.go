@@ -123,6 +123,8 @@ func TestExplain(t *testing.T) {
 		{"gone", failed(retries), 0, ended, "", 0},
 		{"gone soon", failed(verbs.WCFlushed), 400 * time.Millisecond, ended, "", 400 * time.Millisecond},
 		{"gone late", failed(verbs.WCRemoteAccess), 600 * time.Millisecond, "measure: request 1", hint, endDelay},
+		{"siw, gone", failed(verbs.WCLocalQPError), 0, ended, "", 0},
+		{"inconsistent", failed(verbs.WCLocalQPError), -1, "measure: request 1", "", endDelay},
 		{"stays", failed(verbs.WCRemoteInvalid), -1, "measure: request 1", hint, endDelay},
 		{"refused, then gone", failed(verbs.WCRemoteInvalid), 0, ended, hint, 0},
 		{"too long for us", failed(verbs.WCLocalLengthError), -1, "measure: request 1", hint, 0},

@@ -162,7 +162,7 @@ func (r *rig) memoryAccess() verbs.Access {
 	switch op := r.cfg.Test.Op(); {
 	case op == verbs.SendOpWrite:
 		return verbs.AccessLocalWrite | verbs.AccessRemoteWrite
-	case op == verbs.SendOpRead && r.iwarp:
+	case op == verbs.SendOpRead && r.iwarp && r.cfg.Role == perftest.RoleClient:
 		return verbs.AccessLocalWrite | verbs.AccessRemoteRead | verbs.AccessRemoteWrite
 	case op == verbs.SendOpRead:
 		return verbs.AccessLocalWrite | verbs.AccessRemoteRead
@@ -268,7 +268,8 @@ func (r *rig) succeeded(cq *verbs.CompletionQueue, n int) ([]verbs.WorkCompletio
 	}
 	for i := range n {
 		if err := r.wcs[i].Err(); err != nil {
-			if cq == r.recvs && r.wcs[i].Status == verbs.WCFlushed { // a request of the peer was rejected
+			// A request of the peer was rejected; on iWARP, the peer may also have disconnected.
+			if cq == r.recvs && r.wcs[i].Status == verbs.WCFlushed && !r.iwarp {
 				err = fmt.Errorf("%w: %w", err, ErrOtherTest)
 			}
 			return nil, err

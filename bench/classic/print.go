@@ -117,20 +117,21 @@ func (p *Printer) exchange(s *bench.Setup, client bool) {
 // connected prints both ends of each queue pair.
 func (p *Printer) connected(s *bench.Setup) {
 	for i := range s.Local {
-		p.endpoint("local", s.Test, &s.Local[i])
+		p.endpoint("local", s, &s.Local[i])
 	}
 	for i := range s.Remote {
-		p.endpoint("remote", s.Test, &s.Remote[i])
+		p.endpoint("remote", s, &s.Remote[i])
 	}
 }
 
-func (p *Printer) endpoint(side, test string, e *bench.Endpoint) {
+func (p *Printer) endpoint(side string, s *bench.Setup, e *bench.Endpoint) {
 	p.printf(" %s address: LID %s QPN %s PSN %s",
 		side, hex(uint64(e.LID), 4), hex(uint64(e.QPN), 6), hex(uint64(e.PSN), 6))
-	if strings.HasPrefix(test, "read") {
+	keys := s.RDMACM == "" // perftest takes the test for one of SEND if it exchanges over rdma_cm
+	if keys && strings.HasPrefix(s.Test, "read") {
 		p.printf(" OUT %s", hex(uint64(e.OutReads), 4))
 	}
-	if !strings.HasPrefix(test, "send") {
+	if keys && !strings.HasPrefix(s.Test, "send") {
 		p.printf(" RKey %s VAddr %s", hex(uint64(e.RKey), 8), hex(e.Addr, 16))
 	}
 	p.printf("\n")

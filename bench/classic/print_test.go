@@ -17,11 +17,11 @@ import (
 )
 
 // TestPrinterAgainstCaptures parses the values in perftest's output and prints them again: only the
-// values are taken from the capture.
+// values are taken from the capture. Those with siw in their names are of -R on the kernel's siw.
 func TestPrinterAgainstCaptures(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.[cs][lr][iv]"))
-	if err != nil || len(files) != 14 {
-		t.Fatalf("%d captures, %v; want 14", len(files), err)
+	if err != nil || len(files) != 18 {
+		t.Fatalf("%d captures, %v; want 18", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -42,12 +42,13 @@ func TestPrinterAgainstCaptures(t *testing.T) {
 
 func reprint(t *testing.T, name, text string) string {
 	t.Helper()
-	test, err := bench.ParseTest(strings.TrimSuffix(strings.TrimSuffix(name, filepath.Ext(name)), "_q2"))
+	name, kind := strings.TrimSuffix(name, filepath.Ext(name)), filepath.Ext(name)
+	test, err := bench.ParseTest(strings.TrimSuffix(strings.TrimSuffix(name, "_q2"), "_siw"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	role := perftest.RoleServer
-	if strings.HasSuffix(name, ".cli") {
+	if kind == ".cli" {
 		role = perftest.RoleClient
 	}
 	c := captured{t, text}
@@ -57,6 +58,12 @@ func reprint(t *testing.T, name, text string) string {
 		QueuePairs: c.number(`Number of qps   : (\d+)`), TxDepth: c.number(`TX depth        : (\d+)`),
 		RxDepth: c.number(`RX depth        : (\d+)`), CQModeration: c.number(`CQ Moderation   : (\d+)`), PostList: 1,
 		OutReads: c.number(`Outstand reads  : (\d+)`), GIDIndex: c.number(`GID index       : (\d+)`),
+	}
+	if c.word(`Transport type : (\S+)`) == "IW" {
+		s.Transport = bench.TransportIWARP
+	}
+	if c.word(`rdma_cm QPs\t : (\S+)`) == "ON" {
+		s.RDMACM = bench.RDMACMConnect.String()
 	}
 	var b strings.Builder
 	p := &Printer{W: &b, Gbits: strings.Contains(text, "Gb/sec")}
