@@ -268,7 +268,12 @@ func TestBenchDeviceErrors(t *testing.T) {
 			"no device", root + "-d mlx5_9", 3,
 			[]string{"open device mlx5_9: no such RDMA device", "devices here: rxe0, siw0"},
 		},
-		{"iWARP", root + "-d siw0", 3, []string{"open device siw0: it is an iWARP device", "rdma_cm"}},
+		{"iWARP", root + "-d siw0", 3, []string{"open device siw0: it is an iWARP device", "hint: with -R, "}},
+		{"iWARP and -z", root + "-d siw0 -z", 3, []string{"queue pairs connect only by rdma_cm", "hint: with -R, "}},
+		{
+			"iWARP and datagrams", rdmactl + " bench send-bw -d siw0 -R -c UD", 3,
+			[]string{"send_bw with siw0: an iWARP device", "it has none of type UD"},
+		},
 		{"port", root + "-d rxe0 -i 2", 3, []string{"no port 2: it has port 1 only"}},
 		{"GID", root + "-d rxe0 -x 99", 3, []string{"GID index 99: port 1 has no such GID, but GID indexes 0, 1"}},
 		{
