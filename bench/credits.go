@@ -142,8 +142,8 @@ const (
 	creditPause = 20 * time.Microsecond
 )
 
-// wait waits for completions. With credits, it returns when a queue pair may go on, too: none of the
-// requests that are outstanding may report its completion. It polls for both.
+// wait waits for completions. With credits, it polls for both, and returns when a queue pair may go
+// on, too: perhaps no outstanding request reports its completion.
 func (f *flow) wait(ctx context.Context) ([]verbs.WorkCompletion, error) {
 	if f.r.credits == nil {
 		return f.r.pollUntil(ctx, f.r.sends, f.clock)
