@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -149,6 +150,25 @@ const surveyLimit = 60 * time.Second
 
 // Cluster returns the nodes that answered, with their cards.
 func (f *Fleet) Cluster() plan.Cluster { return f.cluster }
+
+// SetLeaves sets the leaves of the nodes, by index of the cluster, and adds facts to their cards.
+// It is for leaves that are known only from what the nodes have reported: see [Fleet.Survey].
+func (f *Fleet) SetLeaves(leaves []string, facts func(node, card int) map[string]string) {
+	for i := range f.cluster.Nodes {
+		f.cluster.Nodes[i].Leaf = leaves[i]
+		for j := range f.nodes[i].Cards {
+			c := &f.nodes[i].Cards[j]
+			if more := facts(i, j); len(more) > 0 {
+				all := maps.Clone(c.Facts)
+				if all == nil {
+					all = map[string]string{}
+				}
+				maps.Copy(all, more)
+				c.Facts = all
+			}
+		}
+	}
+}
 
 // Scale returns the scale of the figures, nil for hardware.
 func (f *Fleet) Scale() *result.Scale { return f.scale }

@@ -334,3 +334,35 @@ func TestFleetUnusableCard(t *testing.T) {
 		}
 	})
 }
+
+// TestSetLeaves checks that leaves that become known after the survey are part of the cluster, and
+// that the facts of a node's report stay as they were.
+func TestSetLeaves(t *testing.T) {
+	r := newRig(t, 3, 2)
+	f, missing, err := leader.NewFleet(t.Context(), leader.FleetConfig{Links: r.links})
+	if err != nil || len(missing) > 0 {
+		t.Fatal(err, missing)
+	}
+	nodes, err := f.Survey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := nodes[0].Cards[1].Facts
+	f.SetLeaves([]string{"a", "", "b"}, func(node, card int) map[string]string {
+		if node == 0 && card == 1 {
+			return map[string]string{result.FactSwitch: "leaf0"}
+		}
+		return nil
+	})
+	for i, want := range []string{"a", "", "b"} {
+		if got := f.Cluster().Nodes[i].Leaf; got != want {
+			t.Errorf("leaf of node %d = %q, want %q", i, got, want)
+		}
+	}
+	if got := nodes[0].Cards[1].Facts[result.FactSwitch]; got != "leaf0" {
+		t.Errorf("switch of the card = %q, want leaf0", got)
+	}
+	if got := nodes[1].Cards[1].Facts[result.FactSwitch]; got != "" || before[result.FactSwitch] != "" {
+		t.Errorf("switch of another card = %q, of the first report %q", got, before[result.FactSwitch])
+	}
+}

@@ -101,6 +101,14 @@ const (
 	FactPCIe     = "pcie"          // 32.0 GT/s x16
 	FactClass    = "traffic-class" // of the packets that jobs send: 106
 	FactPFC      = "pfc"           // priorities with flow control: 3
+
+	// The following say where a card is, and are not compared.
+	FactNodeGUID   = "node-guid"   // of the device: 0002:c903:0000:0001
+	FactPortGUID   = "port-guid"   // of an InfiniBand port
+	FactNetdev     = "netdev"      // network device with the cable: eth0; of a bond its members: eth0, eth1
+	FactSwitchID   = "switch-id"   // of the switch: its node GUID, or its LLDP chassis ID with its type
+	FactSwitch     = "switch"      // its name
+	FactSwitchPort = "switch-port" // its port at the other end of the cable
 )
 
 // Finding is a finding of doctor about a node.

@@ -169,7 +169,11 @@ func (w *Worker) survey(ctx context.Context) protocol.Reply {
 				w.devices[card.Rail] = d
 			}
 		}
-		reply.Node.Cards = append(reply.Node.Cards, result.Card{Facts: card.Facts, Failure: failure})
+		facts := card.Facts
+		if d := w.devices[card.Rail]; d != nil {
+			facts = located(ctx, card, d)
+		}
+		reply.Node.Cards = append(reply.Node.Cards, result.Card{Facts: facts, Failure: failure})
 		reply.Rails = append(reply.Rails, plan.Card{Rail: card.Rail, Device: card.Name, Gbps: card.Gbps})
 	}
 	reply.Now = w.cfg.Time()
