@@ -8,6 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/cluster/verdict"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
 // Schema is the version of the JSON form of a [Summary].
@@ -20,12 +21,17 @@ type Summary struct {
 	Ended   time.Time `json:"ended,omitzero"` // zero for an unfinished run
 	// Scale is set if the figures are those of an emulated network or of RDMA in software. They are
 	// multiplied by it.
-	Scale    *result.Scale  `json:"scale,omitempty"`
-	Complete bool           `json:"complete"` // all rounds were done and no node is missing
-	Nodes    int            `json:"nodes"`
-	Missing  int            `json:"missing"` // nodes that are not ready
-	Stages   []result.Stage `json:"stages"`
-	Rails    []Rail         `json:"rails"`
+	Scale    *result.Scale `json:"scale,omitempty"`
+	Complete bool          `json:"complete"` // all rounds were done and no node is missing
+	Nodes    int           `json:"nodes"`
+	Missing  int           `json:"missing"` // nodes that are not ready
+	// LeavesFrom is from where the leaves of nodes are known, Leaves how many leaves they have, and
+	// Leafless the number of nodes whose leaf is unknown.
+	LeavesFrom string         `json:"leavesFrom,omitempty"`
+	Leaves     int            `json:"leaves"`
+	Leafless   int            `json:"leafless"`
+	Stages     []result.Stage `json:"stages"`
+	Rails      []Rail         `json:"rails"`
 	// Barriers and Collectives are what all nodes of a rail did together.
 	Barriers    []Barrier      `json:"barriers,omitempty"`
 	Collectives []Collective   `json:"collectives,omitempty"`
@@ -89,7 +95,22 @@ func Summarize(run *result.Run, v verdict.Report, o Options) Summary {
 			s.Missing++
 		}
 	}
+	s.LeavesFrom = output.Clean(run.LeavesFrom)
+	s.Leaves, s.Leafless = leavesOf(run.Cluster)
 	return s
+}
+
+// leavesOf returns the number of leaves, and that of the nodes whose leaf is unknown.
+func leavesOf(c plan.Cluster) (leaves, unknown int) {
+	seen := map[string]bool{}
+	for _, n := range c.Nodes {
+		if n.Leaf == "" {
+			unknown++
+		}
+		seen[n.Leaf] = true
+	}
+	delete(seen, "")
+	return len(seen), unknown
 }
 
 // railsOf returns the figures of all rails, by number.

@@ -8,6 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/cluster/verdict"
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
 // tookText returns how long a run took, "" if it is unfinished.
@@ -19,7 +20,7 @@ func tookText(run *result.Run) string {
 }
 
 // stateLines says in sentences how a run ended: what was found, what was done of the plan, which
-// nodes are missing.
+// nodes are missing, and which have no leaf.
 func stateLines(run *result.Run, v verdict.Report) []string {
 	lines := []string{foundText(v)}
 	if missing := missingStages(run); missing != "" {
@@ -27,7 +28,24 @@ func stateLines(run *result.Run, v verdict.Report) []string {
 	} else if run.Ended.IsZero() {
 		lines = append(lines, "The run was not finished.")
 	}
-	return append(lines, missingNodes(run)...)
+	lines = append(lines, missingNodes(run)...)
+	if leaves, unknown := leavesOf(run.Cluster); leaves > 0 && unknown > 0 {
+		lines = append(lines, "The leaf of "+english.Count(unknown, "node")+" is unknown.")
+	}
+	return lines
+}
+
+// leavesText says how many leaves the nodes have and from where they are known, "" if none is.
+func leavesText(run *result.Run) string {
+	leaves, _ := leavesOf(run.Cluster)
+	if leaves == 0 || run.LeavesFrom == "" {
+		return ""
+	}
+	text := fmt.Sprintf("%d leaves", leaves)
+	if leaves == 1 {
+		text = "1 leaf"
+	}
+	return text + " (" + output.Clean(run.LeavesFrom) + ")"
 }
 
 func foundText(v verdict.Report) string {

@@ -42,6 +42,9 @@ func Blocks(run *result.Run, v verdict.Report, o Options) []output.Block {
 // headBlock says what was verified and how that ended.
 func headBlock(run *result.Run, v verdict.Report) output.Text {
 	rails := english.Count(len(numbers(run.Cluster)), "rail")
+	if leaves := leavesText(run); leaves != "" {
+		rails += ", " + leaves
+	}
 	title := fmt.Sprintf("cluster of %s, %s, started %s", english.Count(len(run.Nodes), "node"), rails,
 		run.Started.UTC().Format("2006-01-02 15:04:05 MST"))
 	if took := tookText(run); took != "" {

@@ -33,8 +33,12 @@ func localNode(n, rails int) worker.Node {
 
 // engineCard is a card in user space.
 func engineCard(rail int, name string) worker.Card {
+	facts := map[string]string{result.FactGIDType: "RoCE v2"}
+	if netdev := engineNetdev(name); netdev != "" {
+		facts[result.FactNetdev] = netdev
+	}
 	return worker.Card{
-		Rail: rail, Name: name, Port: 1, Facts: map[string]string{result.FactGIDType: "RoCE v2"},
+		Rail: rail, Name: name, Port: 1, Facts: facts,
 		Open: func(ctx context.Context) (*verbs.Device, error) {
 			d, _, err := cli.OpenVerbs(ctx, name, cli.Toward{})
 			return d, err

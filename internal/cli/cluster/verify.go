@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/cluster/leader"
+	"github.com/rdmakit/rdmakit/cluster/leaf"
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/cluster/verdict"
@@ -34,6 +35,7 @@ type verifyFlags struct {
 	budget, step time.Duration
 	flows        int
 	seed         uint64
+	topology     []string
 	journal      string
 	resume       string
 	plan         bool
@@ -63,6 +65,11 @@ The stages run from the inside out, so that no link is blamed for the fault of a
     jitter       round trips, idle and beside other traffic, and the slowest of all at each step
     collective   ring and tree all-reduce over host memory
 
+Faults of uplinks and spines show only if the leaf switches of the nodes are known. Nodes with lldpd
+report them. --topology FILE reads them from a sweep that rdmactl fabric topology --save has saved,
+or from what lldpctl -f json printed on a node, in a file named after the node; it may be a folder
+of such files.
+
 The price is printed before the first stage; --budget shortens the longest stages until the estimate
 is within it. Every round is written to the journal: --resume continues after the leader was ended,
 and rdmactl cluster report reads it.
@@ -77,6 +84,7 @@ Exit codes:
 		Example: `  rdmactl cluster verify --local 4
   rdmactl cluster verify --workers 16 --listen 192.0.2.1:7700 --budget 5m
   rdmactl cluster verify --local 8 --rails 2 --stages reach,pairs --budget 1m
+  rdmactl cluster verify --workers 16 --listen 192.0.2.1:7700 --topology sweep.json
   rdmactl cluster verify --local 4 --resume rdmakit-verify-20261126-144300.journal
   rdmactl cluster verify --local 4 --html report.html -o json`,
 		Args: cobra.NoArgs,
@@ -106,6 +114,8 @@ func (f *verifyFlags) addTo(cmd *cobra.Command) {
 	flags.IntVar(&f.flows, "flows", 0, "`NUMBER` of queue pairs between cards of different leaves, to cover the ways "+
 		"of ECMP (default 16)")
 	flags.Uint64Var(&f.seed, "seed", 1, "`NUMBER` that random choices of the plan depend on")
+	flags.StringArrayVar(&f.topology, "topology", nil, "find the leaves of the nodes in `FILE`: a saved sweep, or the "+
+		"output of lldpctl -f json in NODE.json, or a folder of these; may be repeated")
 	flags.StringVar(&f.journal, "journal", "", "record every round in the new `FILE` (default: "+journalPattern+"); "+
 		"none for no journal")
 	flags.StringVar(&f.resume, "resume", "", "continue the verification of this journal `FILE`")
@@ -159,6 +169,10 @@ const joinLimit = 2 * time.Minute
 
 // run lets the workers join, measures, and prints what was found.
 func (f *verifyFlags) run(ctx context.Context, app *cli.App) error {
+	sources, err := readTopologies(f.topology)
+	if err != nil {
+		return err
+	}
 	h, err := listen(ctx, cmp.Or(f.listen, "127.0.0.1:0"))
 	if err != nil {
 		return err
@@ -185,15 +199,15 @@ func (f *verifyFlags) run(ctx context.Context, app *cli.App) error {
 	for _, why := range missing {
 		app.Out.Note("warning: a worker is left out: %v", why)
 	}
-	p, err := plan.New(fleet.Cluster(), f.options())
+	p, leavesFrom, err := f.makePlan(ctx, app, fleet, sources)
 	if err != nil {
-		return err
+		return errors.Join(err, fleet.End(ctx))
 	}
 	app.Out.Note("%s", priceOf(p))
 	if f.plan {
 		return fleet.End(ctx)
 	}
-	run, err := f.measure(ctx, app, fleet, p)
+	run, err := f.measure(ctx, app, fleet, p, leavesFrom)
 	if run == nil {
 		return err
 	}
@@ -229,9 +243,25 @@ func priceOf(p *plan.Plan) string {
 	return text
 }
 
+// makePlan finds the leaves of the nodes, and makes the plan.
+func (f *verifyFlags) makePlan(
+	ctx context.Context, app *cli.App, fleet *leader.Fleet, sources *leaf.Sources,
+) (p *plan.Plan, leavesFrom string, err error) {
+	nodes, err := fleet.Survey(ctx)
+	if err == nil {
+		leavesFrom, err = setLeaves(app, fleet, sources, nodes)
+	}
+	if err == nil {
+		p, err = plan.New(fleet.Cluster(), f.options())
+	}
+	return p, leavesFrom, err
+}
+
 // measure runs the plan, with a journal.
-func (f *verifyFlags) measure(ctx context.Context, app *cli.App, r *leader.Fleet, p *plan.Plan) (*result.Run, error) {
-	c := leader.Config{Plan: p, Scale: r.Scale(), Suspects: verdict.Retest, Now: app.Now}
+func (f *verifyFlags) measure(
+	ctx context.Context, app *cli.App, r *leader.Fleet, p *plan.Plan, leavesFrom string,
+) (*result.Run, error) {
+	c := leader.Config{Plan: p, Scale: r.Scale(), LeavesFrom: leavesFrom, Suspects: verdict.Retest, Now: app.Now}
 	file, err := f.openJournal(app, &c)
 	if err != nil {
 		return nil, err

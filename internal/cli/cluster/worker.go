@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -97,6 +98,7 @@ func thisNode(ctx context.Context, app *cli.App, name string) (worker.Node, erro
 		node.Cards, err = engineCards(ctx)
 		node.Scale = software()
 	}
+	addSwitches(ctx, app, node.Cards)
 	if err == nil && len(node.Cards) == 0 {
 		err = cli.WithHints(cli.Exitf(cli.ExitNotFound, "no card that could be measured"),
 			"rdmactl env --explain lists the ports with the reason why jobs don't use them")
@@ -141,6 +143,7 @@ func hardwareCard(snap *inventory.Snapshot, plan *launch.PortPlan, next int) (wo
 		card.Gbps = p.Rate.GbPerSecond
 	}
 	card.Facts = cardFacts(d, p)
+	maps.Copy(card.Facts, placeOf(snap, d, p))
 	best := launch.BestGID(snap, p)
 	switch {
 	case best != nil:

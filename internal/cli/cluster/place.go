@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"context"
+	"encoding/binary"
+	"maps"
+	"net/netip"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/cluster/leaf"
+	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/cluster/worker"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/edge/lldpctl"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/verbs/provider/roce"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// placeOf are the facts by which a topology knows a port: its GUIDs and network devices.
+func placeOf(snap *inventory.Snapshot, d *inventory.Device, p *inventory.Port) map[string]string {
+	facts := map[string]string{}
+	if d.NodeGUID != nil && !d.NodeGUID.IsZero() {
+		facts[result.FactNodeGUID] = d.NodeGUID.String()
+	}
+	if p.LinkLayer == inventory.LinkLayerInfiniBand {
+		for _, e := range p.GIDs {
+			if e.Index == 0 { // it has the port's GUID (IBTA 4.1.1)
+				var guid ib.GUID
+				binary.BigEndian.PutUint64(guid[:], e.GID.InterfaceID())
+				facts[result.FactPortGUID] = guid.String()
+			}
+		}
+		return facts // IPoIB hears no LLDP
+	}
+	if n := snap.Netdev(p.Netdev); n != nil {
+		facts[result.FactNetdev] = strings.Join(n.Connectors(), ", ")
+	}
+	return facts
+}
+
+// engineNetdev returns the network device of an engine in user space, "" if it is unknown.
+func engineNetdev(name string) string {
+	name = strings.TrimPrefix(name, roce.Prefix)
+	addr, err := netip.ParseAddr(name)
+	if err != nil {
+		return name
+	}
+	netdev, err := roce.Netdev(addr)
+	if err != nil {
+		return ""
+	}
+	return netdev
+}
+
+// addSwitches asks the LLDP daemon of this machine, if there is one, for the switches that the
+// cards are connected to. Its socket is often closed to users: then nothing is known, which is no
+// fault.
+func addSwitches(ctx context.Context, app *cli.App, cards []worker.Card) {
+	text, err := lldpctl.Run(ctx, "")
+	if err != nil {
+		app.Log.Debug("LLDP neighbours", "error", err)
+		return
+	}
+	heard, err := leaf.ReadNeighbours(text)
+	if err != nil {
+		app.Log.Debug("LLDP neighbours", "error", err)
+		return
+	}
+	for i := range cards {
+		maps.Copy(cards[i].Facts, leaf.Facts(heard.Ports(leaf.Netdevs(cards[i].Facts)...)))
+	}
+}

@@ -1,0 +1,86 @@
+//go:build unix
+
+package cluster
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/cluster/worker"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+// TestPlaceOf checks the facts by which topologies know the ports of recorded nodes.
+func TestPlaceOf(t *testing.T) {
+	for _, tt := range []struct {
+		tree, device string
+		want         map[string]string
+	}{
+		{"01_ib_8hca", "mlx5_0", map[string]string{
+			result.FactNodeGUID: "b83f:d203:00a5:1000", result.FactPortGUID: "b83f:d203:00a5:1000",
+		}},
+		{"02_rocev2_8hca", "mlx5_1", map[string]string{
+			result.FactNodeGUID: "b83f:d203:00a5:1001", result.FactNetdev: "ens1np0",
+		}},
+	} {
+		tree, err := testtrees.Load(tt.tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, _ := inventory.Scan(t.Context(), inventory.Sources{Root: tree.FS()})
+		d := snap.Device(tt.device)
+		if diff := cmp.Diff(tt.want, placeOf(&snap, d, &d.Ports[0])); diff != "" {
+			t.Errorf("place of %s of %s (-want +got):\n%s", tt.device, tt.tree, diff)
+		}
+	}
+	bond := &inventory.Bond{Mode: "802.3ad", Slaves: []string{"eth0", "eth1"}}
+	snap := inventory.Snapshot{Netdevs: []inventory.Netdev{{Name: "bond0", Bond: bond}}}
+	got := placeOf(&snap, &inventory.Device{}, &inventory.Port{LinkLayer: inventory.LinkLayerEthernet, Netdev: "bond0"})
+	if want := "eth0, eth1"; got[result.FactNetdev] != want {
+		t.Errorf("network devices of a bond = %q, want %q", got[result.FactNetdev], want)
+	}
+}
+
+// TestAddSwitches asks a daemon whose client is a script, one that refuses, and one with nonsense.
+func TestAddSwitches(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	app := &cli.App{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	const neighbour = `{"lldp": {"interface": {"eth0": {"via": "LLDP", "chassis": {"leaf-1": {"id": {"type": "mac",
+"value": "1c:34:da:00:00:01"}}}, "port": {"id": {"type": "ifname", "value": "swp7"}}}}}}`
+	for _, tt := range []struct {
+		script string
+		want   map[string]string
+	}{
+		{"echo '" + neighbour + "'", map[string]string{
+			result.FactNetdev: "eth0", result.FactSwitchID: "mac 1c:34:da:00:00:01", result.FactSwitch: "leaf-1",
+			result.FactSwitchPort: "swp7",
+		}},
+		{"echo refused >&2; exit 1", map[string]string{result.FactNetdev: "eth0"}},
+		{"echo nonsense", map[string]string{result.FactNetdev: "eth0"}},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "lldpctl"), []byte("#!/bin/sh\n"+tt.script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cards := []worker.Card{
+			{Facts: map[string]string{result.FactNetdev: "eth0"}},
+			{Facts: map[string]string{result.FactNetdev: "eth1"}},
+			{},
+		}
+		addSwitches(t.Context(), app, cards)
+		if diff := cmp.Diff(tt.want, cards[0].Facts); diff != "" {
+			t.Errorf("%s: facts (-want +got):\n%s", tt.script, diff)
+		}
+		if len(cards[1].Facts) != 1 || cards[2].Facts != nil {
+			t.Errorf("%s: facts of other cards: %v, %v", tt.script, cards[1].Facts, cards[2].Facts)
+		}
+	}
+}
