@@ -25,7 +25,7 @@ func TestBarriers(t *testing.T) {
 	}}
 	r.barriers()
 	want := []result.Barrier{{
-		Latency: result.Latency{Count: 4, P50: 2, P99: 7, P999: 7, Max: 7},
+		Latency: result.Latency{Count: 4, Min: 2, P50: 2, P99: 7, P999: 7, Max: 7},
 		Slowest: []result.Slowest{
 			{End: plan.End{Node: 2}, Count: 3},
 			{End: plan.End{Node: 3}, Count: 3},

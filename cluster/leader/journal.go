@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/rdmakit/rdmakit/cluster/result"
@@ -27,7 +28,9 @@ func NewJournal(w io.Writer) *Journal { return &Journal{w} }
 type line struct {
 	Begin *result.Run `json:"begin,omitempty"`
 	Round *entry      `json:"round,omitempty"`
-	End   *time.Time  `json:"end,omitempty"`
+	// Leaves are those that became known after the beginning.
+	Leaves *leavesEntry `json:"leaves,omitempty"`
+	End    *time.Time   `json:"end,omitempty"`
 }
 
 // entry is a round of a journal.
@@ -38,9 +41,25 @@ type entry struct {
 	Outcome
 }
 
-func (j *Journal) begin(r *result.Run) error { return j.write(line{Begin: r}) }
-func (j *Journal) round(e entry) error       { return j.write(line{Round: &e}) }
-func (j *Journal) end(at time.Time) error    { return j.write(line{End: &at}) }
+// leavesEntry are the leaves of a run.
+type leavesEntry struct {
+	From  string   `json:"from"`  // as result.Run.LeavesFrom
+	Nodes []string `json:"nodes"` // by index of the cluster
+}
+
+// apply sets the leaves of a run. Whoever shares its nodes keeps the old ones.
+func (l *leavesEntry) apply(run *result.Run) {
+	run.LeavesFrom = l.From
+	run.Cluster.Nodes = slices.Clone(run.Cluster.Nodes)
+	for i := range run.Cluster.Nodes {
+		run.Cluster.Nodes[i].Leaf = l.Nodes[i]
+	}
+}
+
+func (j *Journal) leaves(l leavesEntry) error { return j.write(line{Leaves: &l}) }
+func (j *Journal) begin(r *result.Run) error  { return j.write(line{Begin: r}) }
+func (j *Journal) round(e entry) error        { return j.write(line{Round: &e}) }
+func (j *Journal) end(at time.Time) error     { return j.write(line{End: &at}) }
 
 func (j *Journal) write(l line) error {
 	if j == nil {
@@ -125,10 +144,14 @@ func apply(run *result.Run, b []byte) (*result.Run, error) {
 			return nil, err
 		}
 		add(run, *l.Round)
+	case l.Leaves != nil && len(l.Leaves.Nodes) != len(run.Cluster.Nodes):
+		return nil, fmt.Errorf("leaves of %d nodes of %d", len(l.Leaves.Nodes), len(run.Cluster.Nodes))
+	case l.Leaves != nil:
+		l.Leaves.apply(run)
 	case l.End != nil:
 		run.Ended = *l.End
 	default:
-		return nil, errors.New("neither a round nor the end")
+		return nil, errors.New("neither a round nor leaves nor the end")
 	}
 	return run, nil
 }

@@ -81,7 +81,8 @@ func (r *round) lay() error {
 				}
 				r.add(&wire{flows: r.flows(flow)}, from, to, roles)
 			case plan.KindConnect:
-				r.add(&wire{flows: 1, steps: 1}, from, to, [2]protocol.Role{protocol.RoleAsk, protocol.RoleAnswer})
+				r.add(&wire{flows: 1, steps: r.t.Plan.Probes()}, from, to,
+					[2]protocol.Role{protocol.RoleAsk, protocol.RoleAnswer})
 			default:
 				r.add(&wire{flows: 1, steps: latencySteps}, from, to,
 					[2]protocol.Role{protocol.RoleAsk, protocol.RoleAnswer})

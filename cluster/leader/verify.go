@@ -13,6 +13,7 @@ import (
 
 // Config configures [Verify].
 type Config struct {
+	// Plan is what is done. A resumed run sets its leaves, and so do inferred ones.
 	Plan *plan.Plan
 	// Scale and LeavesFrom are those of [result.Run].
 	Scale      *result.Scale
@@ -20,6 +21,11 @@ type Config struct {
 	// Suspects returns the nodes that deserve another look after a stage, and those that are known
 	// to be good, as partners. nil: no retests.
 	Suspects func(*result.Run) (suspects, good []int32)
+	// Leaves returns the leaves of the nodes, by index of the cluster, from a run whose stage reach
+	// is done; nil: they can't be told. It is asked if the plan has no leaves; the plan gets them
+	// for the stages that follow, and the run says that they are from latency. nil: they stay
+	// unknown.
+	Leaves func(*result.Run) []string
 	// Retests is how often a suspect is measured again; 0: 2.
 	Retests int
 	// Journal is written as the run goes; nil for none.
@@ -122,6 +128,8 @@ func (v *verification) resume() error {
 		}
 	}
 	v.run = old
+	// Later rounds depend on leaves: those that the run began with, or has inferred.
+	v.Plan.Cluster.Nodes = old.Cluster.Nodes
 	v.run.Ended = time.Time{}
 	return nil
 }
@@ -142,7 +150,27 @@ func (v *verification) stage(ctx context.Context, i int) error {
 			return err
 		}
 	}
+	if s.Name == plan.StageReach {
+		if err := v.inferLeaves(); err != nil {
+			return err
+		}
+	}
 	return v.retest(ctx, i)
+}
+
+// inferLeaves takes leaves from latencies if they are unknown.
+func (v *verification) inferLeaves() error {
+	if v.Leaves == nil || slices.ContainsFunc(v.run.Cluster.Nodes, func(n plan.Node) bool { return n.Leaf != "" }) {
+		return nil
+	}
+	leaves := v.Leaves(v.run)
+	if leaves == nil {
+		return nil
+	}
+	l := leavesEntry{From: result.LeavesFromLatency, Nodes: leaves}
+	l.apply(v.run)
+	v.Plan.Cluster.Nodes = v.run.Cluster.Nodes
+	return v.Journal.leaves(l)
 }
 
 // measure runs a round and keeps what it measured.

@@ -197,7 +197,11 @@ func TestReadJournal(t *testing.T) {
 			"node", lines[0] + `{"round":{"stage":0,"round":0,"lost":[{"node":3}]}}` + "\n",
 			"read journal: line 2: node 3 of 3",
 		},
-		{"neither", lines[0] + "{}\n", "read journal: line 2: neither a round nor the end"},
+		{
+			"leaves", lines[0] + `{"leaves":{"from":"latency","nodes":["a"]}}` + "\n",
+			"read journal: line 2: leaves of 1 nodes of",
+		},
+		{"neither", lines[0] + "{}\n", "read journal: line 2: neither a round nor leaves nor the end"},
 		{"cut", lines[0] + `{"round":` + "\n", "read journal: line 2: unexpected EOF"},
 		{
 			"card", lines[0] + `{"round":{"stage":0,"round":0,` +

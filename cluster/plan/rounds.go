@@ -22,6 +22,18 @@ func (p *Plan) pairs(name Name) iter.Seq[Round] {
 	}
 }
 
+// Probes returns how many messages a pair exchanges in the stage reach: one shows whether there is
+// a way. If the leaves of nodes are unknown, and all pairs are measured, further ones show
+// latencies, by which leaves can be inferred: a new connection has its caches filled after the
+// first.
+func (p *Plan) Probes() int {
+	const more = 32
+	if len(p.Cluster.Nodes) > p.Options.AllPairs || p.largestLeaf() > 0 {
+		return 1
+	}
+	return 1 + more
+}
+
 func flows(pairs []Pair) []Flow {
 	out := make([]Flow, len(pairs))
 	for i, p := range pairs {

@@ -83,7 +83,7 @@ func (l *Latency) check() error {
 	if l == nil {
 		return nil
 	}
-	for _, v := range []float64{l.P50, l.P99, l.P999, l.Max} {
+	for _, v := range []float64{l.Min, l.P50, l.P99, l.P999, l.Max} {
 		if !finite(v) {
 			return fmt.Errorf("a latency of %g µs", v)
 		}

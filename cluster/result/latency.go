@@ -14,6 +14,7 @@ func Distribution(steps []float32) *Latency {
 		return float64(sorted[min(max(i, 1), len(sorted))-1])
 	}
 	return &Latency{
-		Count: len(sorted), P50: at(0.5), P99: at(0.99), P999: at(0.999), Max: at(1), //nolint:mnd // percentiles
+		Count: len(sorted), Min: float64(sorted[0]),
+		P50: at(0.5), P99: at(0.99), P999: at(0.999), Max: at(1), //nolint:mnd // percentiles
 	}
 }

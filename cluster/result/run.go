@@ -29,6 +29,9 @@ type Run struct {
 	Barriers    []Barrier    `json:"barriers,omitempty"`
 }
 
+// LeavesFromLatency is the value of Run.LeavesFrom for leaves that were inferred from round trips.
+const LeavesFromLatency = "latency"
+
 // Scale says by how much the figures of a run are smaller or larger than those of the hardware for
 // which they stand.
 type Scale struct {
@@ -150,6 +153,7 @@ type Detail struct {
 // Latency is a distribution of round trips divided by two, in µs.
 type Latency struct {
 	Count int     `json:"count"`
+	Min   float64 `json:"min,omitempty"`
 	P50   float64 `json:"p50"`
 	P99   float64 `json:"p99"`
 	P999  float64 `json:"p999"`

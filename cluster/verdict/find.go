@@ -59,6 +59,7 @@ func analyse(run *result.Run, o Options) *view {
 	v.flowControl()
 	v.clocks()
 	v.baseline()
+	v.inferredLeaves()
 	for i := range v.verdicts {
 		v.describe(&v.verdicts[i].Where)
 		v.verdicts[i].Severity = min(max(v.verdicts[i].Severity, 0), 1)

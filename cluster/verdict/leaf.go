@@ -164,7 +164,7 @@ func (v *view) leastLeafLoss() float64 {
 func (v *view) rateLeaves() {
 	if len(v.leaves) < 2 {
 		if len(v.leaves) == 0 {
-			v.gap("uplinks and spines", "the leaves of the nodes are unknown")
+			v.gap("uplinks and spines", "the leaves of the nodes are unknown%s", v.whyNoLeaves())
 		}
 		return
 	}

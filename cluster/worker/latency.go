@@ -23,6 +23,10 @@ const last = ^uint64(0)
 // stands still for a twentieth of it can't escape them, and within a group nothing sleeps.
 const Bursts = 20
 
+// oneBurst is the number of round trips up to which they follow each other at once: they show how
+// long one takes, not how steady it is.
+const oneBurst = 2 * Bursts
+
 // ask sends messages one after the other and waits for their answers, in bursts, until the time or
 // the number of steps is reached.
 func (e *edge) ask(ctx context.Context, length time.Duration, r *protocol.EdgeReply) error {
@@ -33,6 +37,9 @@ func (e *edge) ask(ctx context.Context, length time.Duration, r *protocol.EdgeRe
 		limit = maxSteps
 	}
 	burst := max(1, limit/Bursts)
+	if limit <= oneBurst {
+		burst = limit
+	}
 	var err error
 	for seq := uint64(0); err == nil && len(r.Steps) < limit && (seq == 0 || e.w.now().Before(end)); seq++ {
 		began := e.w.now()

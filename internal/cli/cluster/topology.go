@@ -11,6 +11,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/leader"
 	"github.com/rdmakit/rdmakit/cluster/leaf"
 	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/cluster/verdict"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 )
@@ -91,6 +92,23 @@ func setLeaves(app *cli.App, fleet *leader.Fleet, s *leaf.Sources, nodes []resul
 		}
 	}
 	return l.From, nil
+}
+
+// inferLeaves returns a function that infers leaves from latency, and tells the user.
+func inferLeaves(app *cli.App) func(*result.Run) []string {
+	return func(run *result.Run) []string {
+		g := verdict.InferLeaves(run)
+		if g.Leaves == nil {
+			if run.Scale == nil || run.Scale.Label != software().Label { // a first try has none
+				app.Out.Note("leaves: unknown: %s (lldpd on the nodes knows them, or --topology FILE)", g.Why)
+			}
+			return nil
+		}
+		l := leaf.Leaves{From: result.LeavesFromLatency, Nodes: g.Leaves}
+		app.Out.Note("%s: half a round trip between them is %.2g µs longer than within, with a noise of %.2g µs",
+			leavesText(&l), g.Hop, g.Noise)
+		return g.Leaves
+	}
 }
 
 // leavesText says in a line what is known of the leaves.

@@ -68,7 +68,7 @@ The stages run from the inside out, so that no link is blamed for the fault of a
 Faults of uplinks and spines show only if the leaf switches of the nodes are known. Nodes with lldpd
 report them. --topology FILE reads them from a sweep that rdmactl fabric topology --save has saved,
 or from what lldpctl -f json printed on a node, in a file named after the node; it may be a folder
-of such files.
+of such files. Otherwise they are inferred from round trips, if these tell them clearly.
 
 The price is printed before the first stage; --budget shortens the longest stages until the estimate
 is within it. Every round is written to the journal: --resume continues after the leader was ended,
@@ -261,7 +261,10 @@ func (f *verifyFlags) makePlan(
 func (f *verifyFlags) measure(
 	ctx context.Context, app *cli.App, r *leader.Fleet, p *plan.Plan, leavesFrom string,
 ) (*result.Run, error) {
-	c := leader.Config{Plan: p, Scale: r.Scale(), LeavesFrom: leavesFrom, Suspects: verdict.Retest, Now: app.Now}
+	c := leader.Config{
+		Plan: p, Scale: r.Scale(), LeavesFrom: leavesFrom, Leaves: inferLeaves(app),
+		Suspects: verdict.Retest, Now: app.Now,
+	}
 	file, err := f.openJournal(app, &c)
 	if err != nil {
 		return nil, err

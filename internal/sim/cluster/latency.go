@@ -25,7 +25,7 @@ func (r *round) latencyOf(from, to plan.End) float64 {
 	return r.m.s.Latency + 2*r.m.s.HopLatency
 }
 
-// connects exchanges one message between each pair. The first one of a connection takes longer, by
+// connects exchanges messages between each pair. The first one of a connection takes longer, by
 // misses in all caches of the cards.
 func (r *round) connects() {
 	r.obstacles()
@@ -37,8 +37,12 @@ func (r *round) connects() {
 		}
 		if d.Failure == nil {
 			const cold = 20
-			one := r.latencyOf(e.from, e.to) + cold*(1+r.rng.ExpFloat64())
-			d.Latency = result.Distribution([]float32{float32(one)})
+			base := r.latencyOf(e.from, e.to)
+			list := []float32{float32(base + cold*(1+r.rng.ExpFloat64()))}
+			for range r.t.Plan.Probes() - 1 {
+				list = append(list, float32(r.step(e, base)))
+			}
+			d.Latency = result.Distribution(list)
 		}
 		r.finish(r.sample(e), d)
 	}
@@ -103,11 +107,7 @@ func (r *round) trips(e *edge) []float32 {
 	out := make([]float32, 0, steps)
 	now := 0.0
 	for len(out) < steps && (len(out) == 0 || now < length) {
-		us := base
-		if r.m.s.Noise > 0 {
-			us *= math.Exp(spread * r.rng.NormFloat64())
-			us += r.hostNoise(e.from) + r.hostNoise(e.to)
-		}
+		us := r.step(e, base)
 		if r.t.Load {
 			us += r.loadLatency()
 		}
@@ -127,6 +127,14 @@ func (r *round) trips(e *edge) []float32 {
 		}
 	}
 	return out
+}
+
+// step returns a half round trip in µs of a pair that takes base without noise.
+func (r *round) step(e *edge, base float64) float64 {
+	if r.m.s.Noise <= 0 {
+		return base
+	}
+	return base*math.Exp(spread*r.rng.NormFloat64()) + r.hostNoise(e.from) + r.hostNoise(e.to)
 }
 
 // hostNoise returns what the host of a card adds to a step.
