@@ -166,7 +166,7 @@ func cardsOf(run *result.Run) map[cardKey]*card {
 			from.add(MetricSend, float64(s.Gbps)*scale.Rate)
 			to.add(MetricReceive, float64(s.Gbps)*scale.Rate)
 		}
-		if l := latencyOf(s); l != nil && !s.Load && l.P50 > 0 {
+		if l := latencyOf(run, s); l != nil && !s.Load && l.P50 > 0 {
 			from.add(MetricLatency, l.P50*scale.Time)
 			to.add(MetricLatency, l.P50*scale.Time)
 		}

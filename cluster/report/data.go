@@ -39,7 +39,8 @@ type columns struct {
 	Failures []any  `json:"failures"`
 }
 
-func columnsOf(samples []result.Sample) columns {
+func columnsOf(run *result.Run) columns {
+	samples := run.Samples
 	c := columns{
 		Count:    len(samples),
 		Stage:    column(samples, func(s *result.Sample) uint8 { return s.Stage }),
@@ -56,7 +57,7 @@ func columnsOf(samples []result.Sample) columns {
 	var at []uint32
 	var p50, p99 []float32
 	for i := range samples {
-		if l := latencyOf(&samples[i]); l != nil {
+		if l := latencyOf(run, &run.Samples[i]); l != nil {
 			at, p50, p99 = append(at, uint32(i)), append(p50, float32(l.P50)), append(p99, float32(l.P99))
 		}
 		if f := failureOf(&samples[i]); f != nil {
@@ -112,7 +113,7 @@ func drawingOf(run *result.Run, first int) drawing {
 	const colors = 64
 	d := drawing{
 		Rails: numbers(run.Cluster), First: first, Failed: hexColor(output.RampFailed()), Scale: labelOf(run.Scale),
-		File: "cluster-run-" + run.Started.UTC().Format("20060102-150405"), Columns: columnsOf(run.Samples),
+		File: "cluster-run-" + run.Started.UTC().Format("20060102-150405"), Columns: columnsOf(run),
 	}
 	d.Rate, d.Time = run.Scaled().Rate, run.Scaled().Time
 	if run.Scale != nil {

@@ -174,7 +174,7 @@ type delays struct{ p50, p99, jitter []float64 }
 
 func (g *gather) add(run *result.Run, s *result.Sample) {
 	scale := run.Scaled()
-	if l := latencyOf(s); l != nil {
+	if l := latencyOf(run, s); l != nil {
 		d := &g.idle
 		if s.Load {
 			d = &g.loaded
@@ -195,8 +195,10 @@ func (g *gather) add(run *result.Run, s *result.Sample) {
 	}
 }
 
-func latencyOf(s *result.Sample) *result.Latency {
-	if s.Detail == nil {
+// latencyOf returns the latency of a sample, nil if it has none. Those of the stage reach don't
+// count: the first message of a connection takes longer.
+func latencyOf(run *result.Run, s *result.Sample) *result.Latency {
+	if s.Detail == nil || run.Stages[s.Stage].Name == plan.StageReach {
 		return nil
 	}
 	return s.Detail.Latency

@@ -129,6 +129,18 @@ func TestScaled(t *testing.T) {
 	}
 }
 
+// TestReachLatency holds that the first messages of connections are no idle latencies.
+func TestReachLatency(t *testing.T) {
+	run := tiny(2, latency(rate(0, 1, 1, 0), 2, 3, false))
+	run.Stages[run.Samples[0].Stage].Name = plan.StageReach
+	if r := railsOf(run)[0]; r.Idle != nil {
+		t.Errorf("idle latency of the stage reach: %+v", r.Idle)
+	}
+	if c := columnsOf(run); c.Latency != "" {
+		t.Errorf("latencies of the page: %q", c.Latency)
+	}
+}
+
 func TestHeat(t *testing.T) {
 	run := tiny(3, rate(0, 1, 1, 100), rate(1, 0, 1, 75), rate(1, 0, 1, 100), rate(2, 0, 1, 90),
 		broken(rate(0, 2, 1, 0)), rate(0, 2, 1, 100), rate(1, 2, 4, 50))

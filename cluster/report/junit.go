@@ -67,7 +67,7 @@ func measuredIn(run *result.Run) []map[plan.End]measuredCard {
 			case f != nil:
 				m.failures++
 				m.failure = cmp.Or(m.failure, f)
-			case s.Gbps > 0 || latencyOf(s) != nil || run.Stages[s.Stage].Kind == plan.KindConnect:
+			case s.Gbps > 0 || latencyOf(run, s) != nil || run.Stages[s.Stage].Kind == plan.KindConnect:
 				m.measured = true
 			}
 			out[s.Stage][e] = m
