@@ -7,10 +7,10 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/result"
 )
 
-// latencies calls f with the latency of each sample of a node.
-func latencies(run *result.Run, node int32, f func(s *result.Sample, l *result.Latency)) {
+// latencies calls f with the latency of each sample of gpu-7.
+func latencies(run *result.Run, f func(s *result.Sample, l *result.Latency)) {
 	each(run, plan.StageJitter, func(s *result.Sample) {
-		if s.From.Node == node || s.To.Node == node {
+		if s.From.Node == 6 || s.To.Node == 6 {
 			f(s, s.Detail.Latency)
 		}
 	})
@@ -58,7 +58,7 @@ func TestJitterByLoad(t *testing.T) {
 				w := newWorld(seed, 16, 1, 4)
 				run := w.run(t)
 				k := 0
-				latencies(run, 6, func(s *result.Sample, l *result.Latency) {
+				latencies(run, func(s *result.Sample, l *result.Latency) {
 					if test.long(s, k) {
 						longTail(l, 99)
 					}
@@ -101,7 +101,7 @@ func TestTimeouts(t *testing.T) {
 			for seed := range uint64(3) {
 				w := newWorld(seed, 16, 2, 4)
 				run := w.run(t)
-				latencies(run, 6, func(s *result.Sample, l *result.Latency) {
+				latencies(run, func(s *result.Sample, l *result.Latency) {
 					if test.percentile > 0 {
 						longTail(l, test.percentile)
 					}
@@ -132,7 +132,7 @@ func TestLongPauses(t *testing.T) {
 		for seed := range uint64(3) {
 			w := newWorld(seed, 16, 2, 4)
 			run := w.run(t)
-			latencies(run, 6, func(_ *result.Sample, l *result.Latency) {
+			latencies(run, func(_ *result.Sample, l *result.Latency) {
 				l.P99, l.P999, l.Max = c.p99, max(2*c.p99, l.P999), c.longest
 			})
 			expect(t, Find(run, Options{}), c.want)
@@ -156,7 +156,7 @@ func TestPausesOfEmulation(t *testing.T) {
 		w := newWorld(1, 16, 2, 4)
 		run := w.run(t)
 		run.Scale = &result.Scale{Label: "EMULATED", Rate: 1, Time: c.time}
-		latencies(run, 6, func(_ *result.Sample, l *result.Latency) {
+		latencies(run, func(_ *result.Sample, l *result.Latency) {
 			l.P99 = max(l.P99, c.p99)
 			l.P999, l.Max = max(l.P999, l.P99), c.longest
 		})
@@ -180,7 +180,7 @@ func TestTimeoutsOfEitherEnd(t *testing.T) {
 	} {
 		w := newWorld(1, 16, 2, 4)
 		run := w.run(t)
-		latencies(run, 6, func(s *result.Sample, l *result.Latency) {
+		latencies(run, func(s *result.Sample, l *result.Latency) {
 			l.Max = 60_000
 			count(s, c.at, c.name, 1)
 		})
