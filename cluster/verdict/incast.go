@@ -347,6 +347,12 @@ func (v *view) incastVerdict(w Where, list []incastSample) {
 		Evidence: []Evidence{{fmt.Sprintf("the median of %s is %.0f %% of what one sender reaches",
 			plural(float64(len(list)), "receiver"), 100*share), refs}},
 	}
+	if share >= collapsed { // only drops speak of it
+		x.Words = fmt.Sprintf("packets are lost where several cards send to one, which reaches %.0f %% of its rate",
+			100*share)
+		x.Evidence = append(x.Evidence, Evidence{Text: "single senders lose none: a queue drops instead of pausing, " +
+			"which is right only in a fabric that is lossy by intent"})
+	}
 	if discards > 0 || pause > 0 {
 		x.Evidence = append(x.Evidence, Evidence{Text: fmt.Sprintf(
 			"meanwhile %.0f packets were discarded or sent again, and %.0f pause frames were counted", discards,

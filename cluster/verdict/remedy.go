@@ -74,7 +74,8 @@ func (v *view) nextOfFabric(x *Verdict) string {
 	case CauseOversubscribed:
 		return "count uplinks and downlinks of the leaves; check that ECMP or adaptive routing uses all of them"
 	case CauseIncast, CausePFC:
-		return "compare PFC and ECN of the leaf's ports with those of a good leaf: priority, trust mode, buffers"
+		return "compare PFC and ECN of the leaf's ports with those of a good leaf: priority, trust mode, buffers; " +
+			"on InfiniBand, look at the switch's discards (perfquery) instead"
 	case CauseClass:
 		return "set the traffic class as on the other nodes (NCCL_IB_TC, cma_roce_tos), or trust mode and " +
 			"mapping of the port"

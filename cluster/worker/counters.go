@@ -23,9 +23,10 @@ func Canonical(counters map[string]uint64) map[string]uint64 {
 // (hw.c). It is "" for a counter that says nothing about a fault.
 func canonicalName(name string) string {
 	switch name {
-	case "retransmits", "packet_seq_err", "seq_err_naks_rcvd", "rcvd_seq_err", "implied_nak_seq_err":
+	case "retransmits", "packet_seq_err", "seq_err_naks_rcvd", "rcvd_seq_err", "implied_nak_seq_err",
+		"roce_adp_retrans":
 		return result.CounterRetransmits
-	case "timeouts", "local_ack_timeout_err", "to_retransmits", "retry_exceeded_err", "completer_retry_err",
+	case "timeouts", "local_ack_timeout_err", "roce_adp_retrans_to", "to_retransmits", "retry_exceeded_err", "completer_retry_err",
 		"max_retry_exceeded":
 		return result.CounterTimeouts
 	case "outOfOrder", "out_of_sequence", "out_of_seq_request", "oos_drop_count":
