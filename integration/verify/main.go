@@ -145,7 +145,7 @@ func (o *options) scored(
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d scenarios with the seeds %d to %d: %d faults, %d verdicts; precision %.3f, recall %.3f.\n\n",
+	fmt.Fprintf(w, "%d scenarios, seeds %d to %d: %d faults, %d verdicts; precision %.3f, recall %.3f.\n\n",
 		s.scenarios, first, first+uint64(n)-1, s.faults, s.claims, s.precision(), s.recall())
 	s.table(w)
 	fmt.Fprintln(w)
