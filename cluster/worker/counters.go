@@ -26,8 +26,8 @@ func canonicalName(name string) string {
 	case "retransmits", "packet_seq_err", "seq_err_naks_rcvd", "rcvd_seq_err", "implied_nak_seq_err",
 		"roce_adp_retrans":
 		return result.CounterRetransmits
-	case "timeouts", "local_ack_timeout_err", "roce_adp_retrans_to", "to_retransmits", "retry_exceeded_err", "completer_retry_err",
-		"max_retry_exceeded":
+	case "timeouts", "local_ack_timeout_err", "roce_adp_retrans_to", "to_retransmits",
+		"retry_exceeded_err", "completer_retry_err", "max_retry_exceeded":
 		return result.CounterTimeouts
 	case "outOfOrder", "out_of_sequence", "out_of_seq_request", "oos_drop_count":
 		return result.CounterOutOfSeq
