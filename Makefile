@@ -151,6 +151,11 @@ bench: ## measure rdmactl env against the shell algorithm, and the data path aga
 	./integration/bench/run
 	./integration/bench/dataplane/run
 
+.PHONY: picture
+picture: ## record what rdmactl demo prints, and draw it for README
+	go run ./internal/cli/gendocs -record internal/cli/gendocs/demo.ansi
+	go run ./internal/cli/gendocs docs
+
 .PHONY: bench-verify
 bench-verify: ## score the verdicts of cluster verifications on emulated clusters, and write docs/verification.md; several minutes
 	go run ./integration/verify -v -doc docs/verification.md

@@ -1,7 +1,7 @@
 // Command gendocs generates the command reference from the commands, and the schemas of their
 // output from the Go types:
 //
-//	go run ./internal/cli/gendocs docs     # docs/cli/*.md, docs/man/*.1, docs/schema/*.json, docs/demo.svg
+//	go run ./internal/cli/gendocs docs     # docs/cli/*.md, docs/man/*.1, docs/schema/*.json, docs/demo*.svg
 //
 // Pages of removed commands and documents are deleted. The output depends only on the source, so
 // that CI can compare it with the committed pages. gendocs must run inside the module, because the
@@ -25,11 +25,15 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: gendocs DIR")
+	args, do := os.Args[1:], generate
+	if len(args) == 2 && args[0] == "-record" {
+		args, do = args[1:], record
+	}
+	if len(args) != 1 {
+		fmt.Fprintln(os.Stderr, "usage: gendocs DIR\n       gendocs -record FILE")
 		os.Exit(2)
 	}
-	if err := generate(os.Args[1]); err != nil {
+	if err := do(args[0]); err != nil {
 		fmt.Fprintln(os.Stderr, "gendocs:", err)
 		os.Exit(1)
 	}
@@ -40,11 +44,13 @@ func generate(dir string) error {
 	if err != nil {
 		return err
 	}
-	picture, err := demoPicture()
-	if err != nil {
-		return err
+	for name, draw := range map[string]func() ([]byte, error){
+		"demo.svg": clusterPicture, "demo-node.svg": nodePicture,
+	} {
+		if pages[filepath.Join(dir, name)], err = draw(); err != nil {
+			return err
+		}
 	}
-	pages[filepath.Join(dir, "demo.svg")] = picture
 	for _, cmd := range self.Reference(cli.NewApp(commands.All()).Root()) {
 		man, err := self.ManPage(cmd)
 		if err != nil {

@@ -66,24 +66,34 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// TestDemoPicture looks for what the picture is there to show: a finding in its colour and the
-// verdict.
-func TestDemoPicture(t *testing.T) {
-	picture, err := demoPicture()
-	if err != nil {
-		t.Fatalf("demoPicture = %v", err)
-	}
-	for _, want := range []string{
-		`<text class="title" x="16.0" y="20" textLength="148.2"`, `>$ rdmactl demo node<`,
-		`>EMULATED<`, `<text class="r" x="16.0"`, `>FAIL<`, `>gid-routable<`, `>…<`, `>planted and found<`,
+// TestPictures looks for what the pictures are there to show: findings in their colours and what
+// was planted.
+func TestPictures(t *testing.T) {
+	for name, tt := range map[string]struct {
+		draw       func() ([]byte, error)
+		want, left []string
+	}{
+		"node": {nodePicture, []string{
+			`<text class="title" x="16.0" y="20" textLength="148.2"`, `>$ rdmactl demo node<`,
+			`>EMULATED<`, `<text class="r" x="16.0"`, `>FAIL<`, `>gid-routable<`, `>…<`, `>planted and found<`,
+		}, []string{"Network devices that could", "export NCCL"}},
+		"cluster": {clusterPicture, []string{
+			`>$ rdmactl demo<`, `>EMULATED`, `>no-gid<`, `>slow<`, `█`, `5 planted faults found, and nothing else`,
+		}, []string{"all-reduce over host memory", "rail 0: bandwidth"}},
 	} {
-		if !strings.Contains(string(picture), want) {
-			t.Errorf("demoPicture has no %s", want)
+		picture, err := tt.draw()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
-	}
-	for _, left := range []string{"Network devices that could", "export NCCL"} {
-		if strings.Contains(string(picture), left) {
-			t.Errorf("demoPicture shows %q, which it should leave out", left)
+		for _, want := range tt.want {
+			if !strings.Contains(string(picture), want) {
+				t.Errorf("%s: the picture has no %s", name, want)
+			}
+		}
+		for _, left := range tt.left {
+			if strings.Contains(string(picture), left) {
+				t.Errorf("%s: the picture shows %q, which it should leave out", name, left)
+			}
 		}
 	}
 }

@@ -4,15 +4,16 @@
 //	picture, err := termsvg.Draw("$ rdmactl demo", lines)
 //
 // It knows the escape sequences that package output writes: bold, faint, the colours red, green and
-// yellow, and the reset. Any other control character is an error, because a picture without it
-// would show something else than the terminal did. Draw is a pure function: the same lines make the
-// same bytes.
+// yellow, those of the palette of 256 that heat maps have, and the reset. Any other control
+// character is an error, because a picture without it would show something else than the terminal
+// did. Draw is a pure function: the same lines make the same bytes.
 package termsvg
 
 import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -64,12 +65,24 @@ func Draw(title string, lines []string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// style is how a piece of text looks.
+type style struct {
+	class  string
+	ink    string // of the palette, "" for that of the class
+	ground string // "" for that of the terminal
+}
+
 // drawLine draws the pieces between escape sequences, each where its first column is.
 func drawLine(b *bytes.Buffer, line string, y int) error {
-	class, column := "", 0
+	var look style
+	column := 0
 	for line != "" {
 		text, rest, escape := strings.Cut(line, "\x1b[")
-		if err := piece(b, class, text, column, y); err != nil {
+		draw := func() error { return piece(b, look.class, text, column, y) }
+		if look.ink != "" || look.ground != "" {
+			draw = func() error { return cells(b, look, text, column, y) }
+		}
+		if err := draw(); err != nil {
 			return err
 		}
 		column += ansi.StringWidth(text)
@@ -77,32 +90,104 @@ func drawLine(b *bytes.Buffer, line string, y int) error {
 			break
 		}
 		code, after, ok := strings.Cut(rest, "m")
-		if class, ok = classOf(code, ok); !ok {
+		if !ok || !look.change(code) {
 			return fmt.Errorf("escape sequence %.10q is not one of a text style", rest)
 		}
 		line = after
 	}
-	if class != "" {
-		return fmt.Errorf("style %q is not reset at the end of the line", class)
+	if look != (style{}) {
+		return fmt.Errorf("style %q is not reset at the end of the line", look.class+look.ink+look.ground)
+	}
+	return nil
+}
+
+// change applies the code of an escape sequence, if it knows it.
+func (s *style) change(code string) bool {
+	for ground, prefix := range []string{"38;5;", "48;5;"} {
+		number, ok := strings.CutPrefix(code, prefix)
+		if !ok {
+			continue
+		}
+		number, more, both := strings.Cut(number, ";")
+		n, err := strconv.ParseUint(number, 10, 8)
+		if err != nil || n < firstOfCube {
+			return false
+		}
+		*[...]*string{&s.ink, &s.ground}[ground] = palette(int(n))
+		return !both || s.change(more)
+	}
+	class, known := classOf(code)
+	if known {
+		*s = style{class: class}
+	}
+	return known
+}
+
+// The palette of xterm: 16 colours of the user, a cube of 6·6·6 colours, and shades of grey.
+const (
+	firstOfCube = 16
+	firstOfGrey = 232
+)
+
+// palette returns a colour of the palette of xterm that isn't the user's.
+func palette(n int) string {
+	if n >= firstOfGrey {
+		grey := 8 + 10*(n-firstOfGrey)
+		return fmt.Sprintf("#%02x%02x%02x", grey, grey, grey)
+	}
+	level := func(part int) int {
+		if part %= 6; part > 0 {
+			return 55 + 40*part
+		}
+		return 0
+	}
+	n -= firstOfCube
+	return fmt.Sprintf("#%02x%02x%02x", level(n/36), level(n/6), level(n))
+}
+
+// cells draws the cells of a heat map: blocks and half blocks of ink on a ground.
+func cells(b *bytes.Buffer, look style, text string, column, y int) error {
+	const half = lineHeight / 2.0
+	top := float64(y - (lineHeight - 4))
+	for _, r := range text {
+		box := func(top, height float64, color string) {
+			if color != "" {
+				fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" style="fill:%s"/>`+"\n",
+					margin+float64(column)*columnWidth, top, columnWidth, height, color)
+			}
+		}
+		box(top, lineHeight, look.ground)
+		switch r {
+		case ' ':
+		case '▀':
+			box(top, half, look.ink)
+		case '▄':
+			box(top+half, half, look.ink)
+		case '█':
+			box(top, lineHeight, look.ink)
+		default:
+			return fmt.Errorf("character %q in a colour of the palette", r)
+		}
+		column++
 	}
 	return nil
 }
 
 // classOf returns the class of a piece after the escape sequence with a code; "" resets.
-func classOf(code string, ok bool) (class string, known bool) {
+func classOf(code string) (class string, known bool) {
 	switch code {
 	case "", "0":
-		return "", ok
+		return "", true
 	case "1":
-		return "b", ok
+		return "b", true
 	case "2":
-		return "d", ok
+		return "d", true
 	case "31":
-		return "r", ok
+		return "r", true
 	case "32":
-		return "g", ok
+		return "g", true
 	case "33":
-		return "y", ok
+		return "y", true
 	}
 	return "", false
 }

@@ -90,6 +90,9 @@ func TestDrawErrors(t *testing.T) {
 		{"other colour", "\x1b[35mb\x1b[m", `draw line 2: escape sequence "35mb\x1b[m" is not one of a text style`},
 		{"cut off", "a\x1b[", `draw line 2: escape sequence "" is not one of a text style`},
 		{"tab", "a\tb", `draw line 2: control character '\t'`},
+		{"colour of the user", "\x1b[38;5;3mx", `draw line 2: escape sequence "38;5;3mx" is not one of a text style`},
+		{"text of the palette", "\x1b[38;5;53mx\x1b[m", `draw line 2: character 'x' in a colour of the palette`},
+		{"open colour", "\x1b[48;5;16m ", `draw line 2: style "#000000" is not reset at the end of the line`},
 		{"open style", "\x1b[1mb", `draw line 2: style "b" is not reset at the end of the line`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,5 +101,31 @@ func TestDrawErrors(t *testing.T) {
 				t.Errorf("Draw(%q) = %v, want %s", tt.line, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestDrawMap draws a heat map: colours of the cube and of the greys, and halves of cells. A column
+// is 7.8 wide, a line 17 high, from 30 on.
+func TestDrawMap(t *testing.T) {
+	picture, err := Draw("", []string{"a\x1b[38;5;53m▀▄\x1b[m\x1b[38;5;231;48;5;232m█ \x1b[m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(picture)) {
+		if strings.Contains(line, "style=") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	box := func(x, y, height, color string) string {
+		return `<rect x="` + x + `" y="` + y + `" width="7.8" height="` + height + `" style="fill:` + color + `"/>`
+	}
+	want := []string{
+		box("23.8", "30.0", "8.5", "#5f005f"), box("31.6", "38.5", "8.5", "#5f005f"),
+		box("39.4", "30.0", "17.0", "#080808"), box("39.4", "30.0", "17.0", "#ffffff"),
+		box("47.2", "30.0", "17.0", "#080808"),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Draw (-want +got):\n%s", diff)
 	}
 }
