@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
@@ -202,6 +204,9 @@ func (s *Sources) noCard(c plan.Cluster, nodes []result.Node) error {
 		}
 		return fmt.Errorf("%w: no card has reported a GUID", ErrNoCard)
 	}
+	if len(c.Nodes) == 0 {
+		return ErrNoCard
+	}
 	return fmt.Errorf("%w: the output of lldpctl is in a file named after its node, such as %s.json", ErrNoCard,
 		c.Nodes[0].Name)
 }
@@ -318,14 +323,16 @@ func nodeNamed(c plan.Cluster, name string) int {
 		s, _, _ = strings.Cut(s, ".")
 		return strings.ToLower(s)
 	}
-	at := -1
+	at := slices.IndexFunc(c.Nodes, func(n plan.Node) bool { return n.Name == name })
+	if _, err := netip.ParseAddr(name); at >= 0 || err == nil { // an address has no domain
+		return at
+	}
 	for i, n := range c.Nodes {
 		switch {
-		case n.Name == name:
-			return i
-		case short(n.Name) == short(name) && at >= 0:
+		case short(n.Name) != short(name):
+		case at >= 0:
 			return -1
-		case short(n.Name) == short(name):
+		default:
 			at = i
 		}
 	}

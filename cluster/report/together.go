@@ -22,7 +22,7 @@ type Collective struct {
 	Failed    int     `json:"failed"`
 	AlgBW     float64 `json:"algbw"` // GB/s, as nccl-tests define it
 	BusBW     float64 `json:"busbw"` // GB/s
-	// Last is the card that was last most often, and the share of the steps.
+	// Last is the card that was last most often, and LastShare how often: 0 to 1.
 	Last      string  `json:"last,omitempty"`
 	LastShare float64 `json:"lastShare,omitempty"`
 }
@@ -30,12 +30,14 @@ type Collective struct {
 // Barrier has the latencies in µs of the slowest pair of a rail at each step, which is what a
 // synchronous job waits for: medians over the rounds, and the longest of all.
 type Barrier struct {
-	Rail      int     `json:"rail"`
-	Load      bool    `json:"load"`
-	Rounds    int     `json:"rounds"`
-	P50       float64 `json:"p50"`
-	P99       float64 `json:"p99"`
-	Max       float64 `json:"max"`
+	Rail   int     `json:"rail"`
+	Load   bool    `json:"load"`
+	Rounds int     `json:"rounds"`
+	P50    float64 `json:"p50"`
+	P99    float64 `json:"p99"`
+	Max    float64 `json:"max"`
+	// Last is the card that was in the slowest pair most often, and LastShare in which share of the
+	// steps: 0 to 1. It may be its partner: only several rounds tell the two apart.
 	Last      string  `json:"last,omitempty"`
 	LastShare float64 `json:"lastShare,omitempty"`
 }
@@ -49,21 +51,20 @@ func (l lasts) add(list []result.Slowest) {
 	}
 }
 
-// most returns who was last most often, and in which share of the counted steps. A tie goes to the
-// first node.
-func (l lasts) most(run *result.Run) (name string, share float64) {
-	best, sum := plan.End{}, 0
+// most returns who was last most often, and in which share of the steps. A tie goes to the first
+// node.
+func (l lasts) most(run *result.Run, steps int) (name string, share float64) {
+	best := plan.End{}
 	for e, n := range l {
-		sum += n
 		order := cmp.Or(cmp.Compare(n, l[best]), cmp.Compare(best.Node, e.Node), cmp.Compare(best.Rail, e.Rail))
 		if order > 0 || l[best] == 0 {
 			best = e
 		}
 	}
-	if sum == 0 {
+	if l[best] == 0 {
 		return "", 0
 	}
-	return run.Name(best), float64(l[best]) / float64(sum)
+	return run.Name(best), min(1, float64(l[best])/float64(max(steps, 1)))
 }
 
 // Collectives returns the figures of a run's collectives by rail, algorithm and size.
@@ -100,7 +101,11 @@ func Collectives(run *result.Run) []Collective {
 	var out []Collective
 	for _, s := range sums {
 		s.out.AlgBW, s.out.BusBW = middle(s.alg)*rate, middle(s.bus)*rate
-		s.out.Last, s.out.LastShare = s.last.most(run)
+		steps := 0
+		for _, n := range s.last {
+			steps += n
+		}
+		s.out.Last, s.out.LastShare = s.last.most(run, steps)
 		out = append(out, s.out)
 	}
 	slices.SortFunc(out, func(a, b Collective) int {
@@ -118,6 +123,7 @@ func Barriers(run *result.Run) []Barrier {
 	type sum struct {
 		p50, p99 []float64
 		max      float64
+		steps    int
 		last     lasts
 	}
 	sums := map[key]*sum{}
@@ -130,6 +136,7 @@ func Barriers(run *result.Run) []Barrier {
 		s := sums[k]
 		s.p50, s.p99 = append(s.p50, b.Latency.P50), append(s.p99, b.Latency.P99)
 		s.max = max(s.max, b.Latency.Max)
+		s.steps += b.Latency.Count
 		s.last.add(b.Slowest)
 	}
 	time := run.Scaled().Time
@@ -139,7 +146,7 @@ func Barriers(run *result.Run) []Barrier {
 			Rail: int(k.rail), Load: k.load, Rounds: len(s.p50), P50: middle(s.p50) * time, P99: middle(s.p99) * time,
 			Max: s.max * time,
 		}
-		b.Last, b.LastShare = s.last.most(run)
+		b.Last, b.LastShare = s.last.most(run, s.steps)
 		out = append(out, b)
 	}
 	slices.SortFunc(out, func(a, b Barrier) int {
@@ -174,8 +181,11 @@ func (c *Collective) row() []string {
 		fmt.Sprint(c.Rail), output.Clean(c.Algorithm), english.Bytes(c.Bytes), fmt.Sprint(c.Nodes),
 		number(c.AlgBW), number(c.BusBW), lastText(c.Last, c.LastShare),
 	}
-	if c.Failed == c.Runs {
+	switch {
+	case c.Failed == c.Runs:
 		row[3], row[4], row[5] = "–", "failed", "failed"
+	case c.Failed > 0:
+		row[6] += fmt.Sprintf("; %d of %d failed", c.Failed, c.Runs)
 	}
 	return row
 }
@@ -226,7 +236,8 @@ func togetherOf(run *result.Run) (out []together) {
 		rows = append(rows, b.row())
 	}
 	add("The slowest of all pairs at each step, in µs", "What a synchronous job waits for at each step: medians over "+
-		"the rounds, and the longest of all. Last most often: the share of the counted steps.", barrierColumns(), rows)
+		"the rounds, and the longest of all. Last most often: in the slowest pair of that share of the steps, by "+
+		"itself or by its partners.", barrierColumns(), rows)
 	rows = nil
 	for _, c := range Collectives(run) {
 		rows = append(rows, c.row())

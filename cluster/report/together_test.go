@@ -19,13 +19,13 @@ func TestTogether(t *testing.T) {
 		}},
 		Scale: &result.Scale{Rate: 2, Time: 0.5},
 		Barriers: []result.Barrier{
-			{Load: true, Latency: result.Latency{P50: 30, P99: 50, Max: 70}},
+			{Load: true, Latency: result.Latency{Count: 5, P50: 30, P99: 50, Max: 70}},
 			{
-				Latency: result.Latency{P50: 2, P99: 8, Max: 100},
+				Latency: result.Latency{Count: 8, P50: 2, P99: 8, Max: 100},
 				Slowest: []result.Slowest{slowest(1, 6), slowest(0, 2)},
 			},
-			{Latency: result.Latency{P50: 4, P99: 6, Max: 20}, Slowest: []result.Slowest{slowest(0, 4)}},
-			{Latency: result.Latency{P50: 90, P99: 99, Max: 99}, Slowest: []result.Slowest{slowest(1, 3)}},
+			{Latency: result.Latency{Count: 4, P50: 4, P99: 6, Max: 20}, Slowest: []result.Slowest{slowest(0, 4)}},
+			{Latency: result.Latency{Count: 6, P50: 90, P99: 99, Max: 99}, Slowest: []result.Slowest{slowest(1, 3)}},
 		},
 		Collectives: []result.Collective{
 			{Algorithm: "tree", Bytes: 1024, Nodes: 2, AlgBW: 5, BusBW: 6},
@@ -39,7 +39,7 @@ func TestTogether(t *testing.T) {
 		},
 	}
 	wantBarriers := []Barrier{
-		{Rounds: 3, P50: 2, P99: 4, Max: 50, Last: "b mlx5_0", LastShare: 9.0 / 15},
+		{Rounds: 3, P50: 2, P99: 4, Max: 50, Last: "b mlx5_0", LastShare: 9.0 / 18},
 		{Load: true, Rounds: 1, P50: 15, P99: 25, Max: 35},
 	}
 	if diff := cmp.Diff(wantBarriers, Barriers(run)); diff != "" {
@@ -56,6 +56,9 @@ func TestTogether(t *testing.T) {
 	got := Collectives(run)
 	if diff := cmp.Diff(wantCollectives, got); diff != "" {
 		t.Errorf("collectives (-want +got):\n%s", diff)
+	}
+	if row := got[0].row(); row[6] != "a mlx5_0 (100 %); 1 of 3 failed" {
+		t.Errorf("row of one that failed once: %q", row)
 	}
 	want := []string{"3", "ring", "0 bytes", "–", "failed", "failed", "–"}
 	if diff := cmp.Diff(want, got[2].row()); diff != "" {

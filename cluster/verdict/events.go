@@ -13,10 +13,11 @@ import (
 // accused for having met it.
 type events struct {
 	list  []event
-	n     []int32    // samples by place: card·2 + direction
-	again []int32    // those of repeats, by place
-	cross [2][]int32 // samples between leaves in which a card sends, or receives, by card
-	all   []int32    // samples by card
+	n     []int32 // samples by place: card·2 + direction
+	again []int32 // those of repeats, by place
+	// cross and inside are samples between leaves and within one in which a card sends, or
+	// receives.
+	cross, inside [2][]int32
 	// both: the two directions of a card are one place.
 	both bool
 	// floor is the least background probability of an event in a sample of healthy places.
@@ -54,7 +55,8 @@ func (e *events) place(c int32, d int) int32 {
 func newEvents(cards int, floor float64) *events {
 	return &events{
 		n: make([]int32, 2*cards), again: make([]int32, 2*cards),
-		cross: [2][]int32{make([]int32, cards), make([]int32, cards)}, all: make([]int32, cards), floor: floor,
+		cross:  [2][]int32{make([]int32, cards), make([]int32, cards)},
+		inside: [2][]int32{make([]int32, cards), make([]int32, cards)}, floor: floor,
 	}
 }
 
@@ -67,11 +69,13 @@ func (v *view) countSample(e *events, from, to int32, retest bool) {
 		e.again[a]++
 		e.again[b]++
 	}
-	e.all[from]++
-	e.all[to]++
-	if v.crosses(v.cards[from].end.Node, v.cards[to].end.Node) {
+	switch a, b := v.cards[from].end.Node, v.cards[to].end.Node; {
+	case v.crosses(a, b):
 		e.cross[tx][from]++
 		e.cross[rx][to]++
+	case v.within(a, b):
+		e.inside[tx][from]++
+		e.inside[rx][to]++
 	}
 }
 

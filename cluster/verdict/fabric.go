@@ -72,7 +72,7 @@ func (v *view) ignoreCross(drop float64) {
 	s := v.rate.pairs
 	inside := make([]bool, len(v.cards))
 	for i := range s.y {
-		if !v.crosses(v.cards[s.from[i]].end.Node, v.cards[s.to[i]].end.Node) {
+		if v.within(v.cards[s.from[i]].end.Node, v.cards[s.to[i]].end.Node) {
 			inside[s.from[i]], inside[s.to[i]] = true, true
 		}
 	}

@@ -75,13 +75,14 @@ func analyse(run *result.Run, o Options) *view {
 	return v
 }
 
-// markFaulty notes the cards of which a verdict explains that latencies are long. A setting that
-// differs from the other cards' does not.
+// markFaulty notes the cards of which a verdict explains that latencies are long. A low rate does
+// not, nor does a setting that differs from the other cards', but for another traffic class, whose
+// packets wait in another queue.
 func (v *view) markFaulty() {
 	v.faulty = make([]bool, len(v.cards))
 	for _, x := range v.verdicts {
 		switch x.Cause {
-		case CauseMTU, CauseNoGID, CauseGIDType, CausePKey, CauseSubnet, CausePFC, CauseFirmware, CauseClock:
+		case CauseMTU, CauseNoGID, CauseGIDType, CausePKey, CauseSubnet, CauseFirmware, CauseSlow, CausePCIe:
 			continue
 		}
 		for _, e := range slices.Concat(x.Where.Ends, x.Where.Or) {

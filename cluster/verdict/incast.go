@@ -50,7 +50,7 @@ func (v *view) incast() {
 		sums[k].n++
 		sums[k].refs = cite(sums[k].refs, i)
 		if !v.cards[f].known[tx] {
-			sums[k].loss.add(v.crosses(s.From.Node, s.To.Node), v.resends(s, f))
+			sums[k].loss.add(v, s, v.resends(s, f))
 		}
 	}
 	var all []incastSample
@@ -88,10 +88,11 @@ func (c *lossCount) add(lossy bool) {
 // pathLoss counts samples within a leaf and between leaves.
 type pathLoss [2]lossCount
 
-func (p *pathLoss) add(crosses, lossy bool) {
-	if crosses {
+func (p *pathLoss) add(v *view, s *result.Sample, lossy bool) {
+	switch {
+	case v.crosses(s.From.Node, s.To.Node):
 		p[1].add(lossy)
-	} else {
+	case v.within(s.From.Node, s.To.Node):
 		p[0].add(lossy)
 	}
 }
@@ -129,7 +130,7 @@ type incastSample struct {
 	to    int32
 	n     int
 	share float64
-	loss  pathLoss // of its senders, but of those that lose packets with others, too
+	loss  pathLoss // of its senders without those that lose packets with others, too
 	refs  []int
 }
 
@@ -279,8 +280,8 @@ func (v *view) incastOfLeaf(leaf int32, rails []int, groups map[leafRail][]incas
 }
 
 // explainDrops removes verdicts about what incast explains: a switch that drops instead of pausing
-// drops on its uplinks, too, when the flows of several senders meet there. So do uplinks of other
-// leaves with what a card receives that has no neighbour to receive from.
+// drops on its uplinks, too, when the flows of several senders meet there. A card that is alone in
+// its leaf receives only over uplinks, so its losses are theirs.
 func (v *view) explainDrops(w *Where) {
 	v.verdicts = slices.DeleteFunc(v.verdicts, func(x Verdict) bool {
 		switch x.Cause {
@@ -334,18 +335,21 @@ func (v *view) incastVerdict(w Where, list []incastSample) {
 		}
 	}
 	discards, pause := 0.0, 0.0
-	for _, x := range list {
+	for _, x := range list { // what the receiver's port counts is in the sample of each of its senders
+		var again, missed, dropped, paused float64
 		for _, i := range x.refs {
 			e := errorsIn(v.run.Samples[i].Detail)
-			discards, pause = discards+e.discards+e.lost, pause+e.pause
+			again += e.again
+			missed, dropped, paused = max(missed, e.missed), max(dropped, e.discards), max(paused, e.pause)
 		}
+		discards, pause = discards+dropped+max(again, missed), pause+paused
 	}
 	x := Verdict{
 		Cause: CauseIncast, Where: w, Severity: min(max(1-share, 0), 1), Confidence: incastConfidence(len(list),
 			share, discards, pause),
 		Words: fmt.Sprintf("several senders to one receiver reach %.0f %% of its rate together", 100*share),
 		Evidence: []Evidence{{fmt.Sprintf("the median of %s is %.0f %% of what one sender reaches",
-			plural(float64(len(list)), "receiver"), 100*share), refs}},
+			plural(float64(len(list)), "measurement"), 100*share), refs}},
 	}
 	if share >= collapsed { // only drops speak of it
 		x.Words = fmt.Sprintf("packets are lost where several cards send to one, which reaches %.0f %% of its rate",

@@ -87,7 +87,7 @@ func (v *view) leafValues(s *set) []leafValue {
 						} else {
 							far[1] = f
 						}
-					default:
+					case v.within(v.cards[s.from[i]].end.Node, v.cards[s.to[i]].end.Node):
 						inside = append(inside, s.y[i])
 					}
 				}
@@ -231,12 +231,16 @@ func (v *view) worstLeaf(s *set, share float64) (worst leafValue, found bool) {
 		if x.within-middle > -math.Log1p(-fewSpines) { // all uplinks are short: leaves of few nodes differ
 			least = min(3*share, 0.5)
 		}
+		best := math.Inf(-1) // of the directions that were measured
 		for _, value := range x.value {
+			if value > best {
+				best = value
+			}
 			if y := middle - value; y > -math.Log1p(-least) && y > v.o.Z*sigma {
 				x.deficit = max(x.deficit, y)
 			}
 		}
-		if x.deficit == 0 || x.within < max(x.value[tx], x.value[rx])+0.05 {
+		if x.deficit == 0 || x.within < best+v.o.Deficit {
 			continue
 		}
 		if !found || x.mean[tx]+x.mean[rx] < worst.mean[tx]+worst.mean[rx] {
@@ -280,7 +284,7 @@ func (v *view) uplinkVerdicts(found map[leafRail]float64) {
 func (v *view) noneWithin(g leafRail) bool {
 	for _, c := range v.leafCards(g) {
 		for _, i := range v.rate.pairs.by[tx].of(c) {
-			if !v.crosses(v.cards[c].end.Node, v.cards[v.rate.pairs.to[i]].end.Node) {
+			if v.within(v.cards[c].end.Node, v.cards[v.rate.pairs.to[i]].end.Node) {
 				return false
 			}
 		}

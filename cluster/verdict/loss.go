@@ -96,14 +96,20 @@ func (v *view) packets(s *result.Sample, from int32) float64 {
 // error rate of 1e-12, the limit of IBTA.
 const residual = 3.3e-8
 
+// manyLost is the mean from which a normal distribution is as good as Poisson's.
+const manyLost = 100
+
 // isLoss reports whether a sample lost more than [Options.LossRate] of its packets, and one of a
-// healthy link loses as many with a probability below [rareLoss]: 4 of the 12 million in a second
-// of 400 Gb/s, or a single one of a few hundred.
+// healthy link loses as many with a probability below [rareLoss]: by default 13 of the 12 million
+// in a second of 400 Gb/s, or a single one of up to 30,000.
 func (v *view) isLoss(lost, packets float64) bool {
 	if lost < 1 || lost <= v.o.LossRate*packets {
 		return false
 	}
 	mean := residual * packets
+	if mean > manyLost {
+		return tail((lost-mean)/math.Sqrt(mean)) < rareLoss
+	}
 	term := math.Exp(-mean) // Poisson: the probability of 0, then of 1 …
 	below := 0.0
 	for k := 0.0; k < lost && 1-below >= rareLoss; k++ {
@@ -119,8 +125,8 @@ func (v *view) lostPackets(s *result.Sample, from int32) (share float64, lossy b
 	return lost / max(packets, 1), v.isLoss(lost, packets)
 }
 
-// rareLoss bounds the probability that a step of a healthy link loses more than that and more than
-// [Options.LossRate]: at a bit error rate of 1e-12, a step of 1 s at 400 Gb/s loses 0.4 packets.
+// rareLoss bounds the probability that a step of a healthy link loses what [view.isLoss] calls a
+// loss: at a bit error rate of 1e-12, a step of 1 s at 400 Gb/s loses 0.4 packets.
 const rareLoss = 1e-3
 
 // loss finds links that lose or damage packets, or that go down.
@@ -129,6 +135,7 @@ func (v *view) loss() {
 	lost, icrc := newEvents(n, rareLoss), newEvents(n, rareLoss)
 	link := make([]linkErrors, n)
 	v.single = make([]pathLoss, n)
+	downs := map[downKey]bool{}
 	seen := false
 	for i := range v.run.Samples {
 		s := &v.run.Samples[i]
@@ -137,7 +144,14 @@ func (v *view) loss() {
 			continue
 		}
 		e := errorsIn(s.Detail)
-		if v.stage(s) != plan.StagePairs { // a link that goes down is no matter of the traffic
+		for side, c := range [2]int32{f, t} { // a sample has what the port counted in the whole round
+			k := downKey{s.Stage, s.Attempt, s.Round, c}
+			if e.downed[side] > 0 && downs[k] {
+				e.downed[side] = 0
+			}
+			downs[k] = downs[k] || e.downed[side] > 0
+		}
+		if v.stage(s) != plan.StagePairs { // whether a link goes down doesn't depend on the traffic
 			link[f].add(i, 0, e.downed[tx], 0)
 			link[t].add(i, 0, e.downed[rx], 0)
 			continue
@@ -151,7 +165,7 @@ func (v *view) loss() {
 			v.countSample(icrc, f, t, s.Attempt > 0)
 			packets := v.packets(s, f)
 			share, lossy := v.lostPackets(s, f)
-			v.single[t].add(v.crosses(s.From.Node, s.To.Node), lossy)
+			v.single[t].add(v, s, lossy)
 			if lossy {
 				lost.list = append(lost.list, event{int32(i), f, t, share, s.Attempt > 0})
 			}
@@ -168,6 +182,13 @@ func (v *view) loss() {
 	v.uplinkLoss(lost)
 	v.damaged(icrc)
 	v.lossy(lost)
+}
+
+// downKey is a card in a round.
+type downKey struct {
+	stage, attempt uint8
+	round          uint16
+	card           int32
 }
 
 // linkErrors are the errors of a card's own link.
@@ -287,15 +308,15 @@ func (v *view) lossy(e *events) {
 // bad cable.
 func (v *view) onlyBetween(e *events, b blame) bool {
 	n, k := [2]int{}, [2]int{} // within the leaf, between leaves
-	n[1] = int(e.cross[b.dir][b.card])
-	n[0] = b.n - n[1]
+	n[0], n[1] = int(e.inside[b.dir][b.card]), int(e.cross[b.dir][b.card])
 	for _, x := range e.list {
 		if [...]int32{x.from, x.to}[b.dir] != b.card {
 			continue
 		}
-		if v.crosses(v.cards[x.from].end.Node, v.cards[x.to].end.Node) {
+		switch from, to := v.cards[x.from].end.Node, v.cards[x.to].end.Node; {
+		case v.crosses(from, to):
 			k[1]++
-		} else {
+		case v.within(from, to):
 			k[0]++
 		}
 	}

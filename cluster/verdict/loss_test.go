@@ -37,6 +37,11 @@ func TestIsLoss(t *testing.T) {
 		{1e5, second, 0.01, false},
 		{2e5, second, 0.01, true},
 		{5, 0, 0, true}, // none has arrived
+		// So many that the probability of none is too small for a number: 990 are expected.
+		{31_000, 3e10, 0, true},
+		{29_000, 3e10, 0, false},
+		{1050, 3e10, 1e-9, false},
+		{1100, 3e10, 1e-9, true},
 	}
 	for _, test := range tests {
 		v := &view{o: Options{LossRate: test.rate}.complete()}
@@ -153,6 +158,51 @@ func TestLinkDown(t *testing.T) {
 				t.Errorf("severity %v, want %v", got, want)
 			}
 		}
+	}
+}
+
+// TestLinkDownOnce has a receiver of several senders whose link goes down once: its port's count is
+// in the sample of each sender.
+func TestLinkDownOnce(t *testing.T) {
+	run := newWorld(1, 16, 2, 4).run(t)
+	type place struct {
+		round uint16
+		to    plan.End
+	}
+	n := map[place]int{}
+	each(run, plan.StageIncast, func(s *result.Sample) { n[place{s.Round, s.To}]++ })
+	bad := place{}
+	for p, k := range n {
+		if k == 4 && p.to.Rail == 1 {
+			bad = p
+		}
+	}
+	each(run, plan.StageIncast, func(s *result.Sample) {
+		if (place{s.Round, s.To}) == bad {
+			count(s, result.AtTo, result.CounterDowned, 1)
+		}
+	})
+	run.Cluster.Nodes[bad.to.Node].Name = "bad"
+	r := Find(run, Options{})
+	expect(t, r, "flapping: bad mlx5_1:1")
+	says(t, r, "the port counted 1 failure of its link in 1 of")
+}
+
+// TestWithin tells traffic within a leaf from that between leaves, and from that with a node of
+// which the leaf is unknown, which is neither.
+func TestWithin(t *testing.T) {
+	v := &view{leaf: []int32{0, 0, 1, -1, -1}, leaves: []string{"a", "b"}}
+	for _, tt := range []struct {
+		a, b            int32
+		within, crosses bool
+	}{{0, 1, true, false}, {0, 2, false, true}, {0, 3, false, false}, {3, 4, false, false}} {
+		if v.within(tt.a, tt.b) != tt.within || v.crosses(tt.a, tt.b) != tt.crosses {
+			t.Errorf("nodes %d and %d: within %v, crosses %v", tt.a, tt.b, v.within(tt.a, tt.b), v.crosses(tt.a, tt.b))
+		}
+	}
+	v = &view{leaf: []int32{-1, -1}}
+	if !v.within(0, 1) {
+		t.Error("without any leaf, nodes are not one group")
 	}
 }
 

@@ -54,8 +54,10 @@ func (v *view) countLeaves(list []event) leafCounts {
 			meet(x.to, x.from, rx)
 			continue
 		}
-		c.within[x.from]++
-		c.within[x.to]++
+		if v.within(v.cards[x.from].end.Node, v.cards[x.to].end.Node) {
+			c.within[x.from]++
+			c.within[x.to]++
+		}
 	}
 	return c
 }
@@ -136,7 +138,7 @@ func (v *view) leafShare(e *events, w leafWay, counts *leafCounts) float64 {
 	for _, c := range v.leafCards(w.leafRail) {
 		n, k := 0, 0
 		for d := range 2 {
-			inside -= int(e.cross[d][c])
+			inside += int(e.inside[d][c])
 			if w.dir == anyDir || w.dir == d {
 				n, k = n+int(e.cross[d][c]), k+counts.cross[d][c]
 			}
@@ -145,7 +147,7 @@ func (v *view) leafShare(e *events, w leafWay, counts *leafCounts) float64 {
 			shares = append(shares, float64(k)/float64(n))
 			outside, outsideBad = outside+n, outsideBad+k
 		}
-		inside, insideBad = inside+int(e.all[c]), insideBad+counts.within[c]
+		insideBad += counts.within[c]
 	}
 	if len(shares) == 0 {
 		return math.NaN()
@@ -199,7 +201,7 @@ func (v *view) uplinkVerdict(e *events, g leafWay, list []event, share float64, 
 	}
 	x := Verdict{
 		Cause: CauseUplink, Where: Where{Scope: ScopeLeaf, Leaf: v.leaves[g.leaf], Rails: []int{int(g.rail)}},
-		Severity: v.leafDeficit(g.leafRail), Confidence: 0.9, Words: "a part of the flows to other leaves " + what,
+		Severity: v.leafDeficit(g.leafRail), Confidence: 0.9, Words: "a part of the flows " + way + " " + what,
 		Evidence: []Evidence{{text, refs}}, sends: g.dir == tx,
 	}
 	if len(v.leaves) == 2 {
@@ -250,7 +252,7 @@ func (v *view) flows() {
 	switch {
 	case judged == 0:
 		v.gap("uplinks", "no pair was measured with several source ports")
-	case len(v.leaves) < 2 && uneven*10 > judged:
+	case len(v.leaves) == 0 && uneven*10 > judged:
 		v.gap("uplinks", "in %d of %d steps some source ports are slower than others: an uplink is bad, but the "+
 			"leaves of the nodes are unknown",
 			uneven, judged)

@@ -210,6 +210,12 @@ func (v *view) crosses(a, b int32) bool {
 	return v.leaf[a] >= 0 && v.leaf[b] >= 0 && v.leaf[a] != v.leaf[b]
 }
 
+// within reports whether two nodes have the same leaf. If no leaf is known, all nodes are one
+// group; traffic with a node that alone has no leaf is neither within a leaf nor between two.
+func (v *view) within(a, b int32) bool {
+	return v.leaf[a] == v.leaf[b] && (v.leaf[a] >= 0 || len(v.leaves) == 0)
+}
+
 // payload returns the share of the line rate that is payload. Of RoCE v2 over IPv4, a packet of MTU
 // bytes has 82 more: preamble, frame and gap 38 (IEEE 802.3), IP 20, UDP 8, BTH 12, ICRC 4 (IBTA
 // annex A17). InfiniBand has 26: LRH 8, BTH 12, ICRC 4, VCRC 2. RETH is in the first packet of a
