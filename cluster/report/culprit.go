@@ -129,7 +129,7 @@ func impactText(i verdict.Impact) string {
 	}
 	text := fmt.Sprintf("an all-reduce reaches %s instead of %s GB/s on each rail", number(i.With), number(i.Without))
 	if i.With <= 0 {
-		text = fmt.Sprintf("an all-reduce stops; without the fault it reaches %s GB/s on each rail", number(i.Without))
+		text = fmt.Sprintf("an all-reduce stops; without that it reaches %s GB/s on each rail", number(i.Without))
 	}
 	if i.Model != "" {
 		text += ": " + output.Clean(i.Model)

@@ -206,3 +206,15 @@ func TestPlanted(t *testing.T) {
 		})
 	}
 }
+
+// TestUnmeasured has a card that its worker could not use for reasons of its own process: that is
+// no fault of the card, and nothing else is said of it.
+func TestUnmeasured(t *testing.T) {
+	for _, code := range []string{"busy", "permission", "not-supported"} {
+		run := newWorld(1, 16, 1, 4).run(t)
+		run.Nodes[5].Cards[0].Failure = &result.Failure{Step: result.StepOpen, Code: code, Text: "because"}
+		r := Find(run, Options{})
+		expect(t, r)
+		notJudged(t, r, run.Name(end(5, 0)), "no fault of the card ("+code+"): because")
+	}
+}

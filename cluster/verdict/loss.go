@@ -356,7 +356,7 @@ func (v *view) lossVerdict(c int32, send, receive *blame, done map[int32]bool) {
 	}
 	verdict := v.fromBlame(*b, Verdict{
 		Cause: cause, Severity: v.lostShare(c), Evidence: evidence,
-		Words: fmt.Sprintf("%.2g of the packets are lost", b.weight),
+		Words: fmt.Sprintf("%.2g %% of the packets are lost", 100*b.weight),
 	})
 	if cause == CauseLoss {
 		verdict.Where.Direction = ""

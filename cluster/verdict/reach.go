@@ -96,6 +96,10 @@ func (v *view) deadCards() {
 				Cause: CauseNoGID, Severity: 1, Confidence: 0.97, Words: "it has no usable GID",
 				Evidence: []Evidence{{Text: c.fail.Text}},
 			})
+		case c.fail != nil && slices.Contains(unmeasured(), c.fail.Code):
+			c.known = [2]bool{true, true}
+			v.gap(v.run.Name(c.end), "the worker could not use it, which is no fault of the card (%s): %s",
+				c.fail.Code, c.fail.Text)
 		case c.fail != nil:
 			v.accuse(int32(i), Verdict{
 				Cause: CauseDeadCard, Severity: 1, Confidence: 0.97,
@@ -111,6 +115,10 @@ func (v *view) deadCards() {
 		}
 	}
 }
+
+// unmeasured are the codes of failures that say something of the worker's process: another program
+// has its port, it lacks a privilege, or its build lacks a library.
+func unmeasured() []string { return []string{"busy", "permission", "not-supported"} }
 
 // active reports whether the port of a card has reported that it is up.
 func active(c *card) bool { return strings.EqualFold(c.facts[result.FactState], "ACTIVE") }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/verbs"
@@ -26,6 +27,8 @@ func failed(ctx context.Context, step result.FailureStep, err error) *result.Fai
 		f.Code = "timeout"
 	case errors.Is(err, errPortDown):
 		f.Code = "port-down"
+	case errors.Is(err, syscall.EADDRINUSE): // of RDMA in software: UDP 4791, or the port of a rendezvous
+		f.Code = "busy"
 	case errors.Is(err, fs.ErrPermission):
 		f.Code = "permission"
 	case errors.Is(err, fs.ErrNotExist):

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -153,6 +155,26 @@ func writePage(name string, run *result.Run, found verdict.Report, options repor
 	})
 	if err != nil {
 		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
+}
+
+// newFiles returns an error if a file that is to be written exists already, or can't be made:
+// before anything is measured in vain. Empty names are none.
+func newFiles(names ...string) error {
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		switch _, err := os.Lstat(name); {
+		case err == nil:
+			return &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("write %s: %w", name, fs.ErrExist)}
+		case !errors.Is(err, fs.ErrNotExist):
+			return &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("write %s: %w", name, err)}
+		}
+		if _, err := os.Stat(filepath.Dir(name)); err != nil {
+			return &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("write %s: %w", name, err)}
+		}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -140,6 +141,12 @@ func (f *verifyFlags) validate() error {
 	case f.budget < 0 || f.step < 0 || f.flows < 0 || f.wait < 0:
 		return errors.New("--budget, --step, --flows and --wait can't be negative")
 	}
+	if host, _, err := net.SplitHostPort(f.listen); f.listen != "" && err == nil {
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			return cli.WithHints(fmt.Errorf("--listen %s: workers need an address to dial", f.listen),
+				"give the address of this machine that the nodes reach: --listen 192.0.2.1:7700")
+		}
+	}
 	for _, s := range f.stages {
 		if !slices.Contains(plan.Names(), plan.Name(s)) {
 			names := make([]string, len(plan.Names()))
@@ -169,6 +176,9 @@ const joinLimit = 2 * time.Minute
 
 // run lets the workers join, measures, and prints what was found.
 func (f *verifyFlags) run(ctx context.Context, app *cli.App) error {
+	if err := newFiles(f.output.html, f.output.save); err != nil {
+		return err
+	}
 	sources, err := readTopologies(f.topology)
 	if err != nil {
 		return err
