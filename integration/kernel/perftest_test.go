@@ -150,7 +150,7 @@ func (r *perftestRig) run(t *testing.T, x exchange) outcome {
 			out, res, err = r.asServer(ctx, args, theirs+" "+x.f.dials)
 		}
 		cancel()
-		if strings.Contains(string(res.Stderr), clockDoubt) && try < 6 {
+		if strings.Contains(string(res.Stderr), clockDoubt) && try < 12 {
 			r.doubts++
 			continue
 		}
