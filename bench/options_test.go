@@ -175,8 +175,10 @@ func TestCPUUtil(t *testing.T) {
 	cfg := bench.Config{Test: bench.WriteBW, Duration: time.Second, CPUUtil: true}
 	a, b := both(t, client, server, cfg)
 	check(t, cfg, a, true)
-	if p := a.Bandwidth[0].CPUUtil; p == nil || *p <= 0 || *p > 100 {
-		t.Errorf("CPU utilization of the client: %v", p)
+	if p := a.Bandwidth[0].CPUUtil; p == nil {
+		t.Error("the client has no CPU utilization")
+	} else if *p <= 0 || *p > 100 {
+		t.Errorf("CPU utilization of the client: %v", *p)
 	}
 	if p := b.Bandwidth[0].CPUUtil; p != nil {
 		t.Errorf("CPU utilization of the server, which measures nothing: %v", *p)
