@@ -78,7 +78,8 @@ func TestPictures(t *testing.T) {
 			`>EMULATED<`, `<text class="r" x="16.0"`, `>FAIL<`, `>gid-routable<`, `>…<`, `>planted and found<`,
 		}, []string{"Network devices that could", "export NCCL"}},
 		"cluster": {clusterPicture, []string{
-			`>$ rdmactl demo<`, `>EMULATED`, `>no-gid<`, `>slow<`, `style="fill:#`, `5 planted faults found, and nothing else`,
+			`>$ rdmactl demo<`, `>EMULATED`, `>no-gid<`, `>slow<`, `style="fill:#`,
+			`5 planted faults found, and nothing else`,
 		}, []string{"all-reduce over host memory", "rail 0: bandwidth"}},
 	} {
 		picture, err := tt.draw()
