@@ -119,12 +119,6 @@ func (v *view) isLoss(lost, packets float64) bool {
 	return 1-below < rareLoss
 }
 
-// lostPackets returns which share of its packets a sample lost, and whether that counts as loss.
-func (v *view) lostPackets(s *result.Sample, from int32) (share float64, lossy bool) {
-	lost, packets := errorsIn(s.Detail).lost, v.packets(s, from)
-	return lost / max(packets, 1), v.isLoss(lost, packets)
-}
-
 // rareLoss bounds the probability that a step of a healthy link loses what [view.isLoss] calls a
 // loss: at a bit error rate of 1e-12, a step of 1 s at 400 Gb/s loses 0.4 packets.
 const rareLoss = 1e-3
@@ -145,11 +139,14 @@ func (v *view) loss() {
 		}
 		e := errorsIn(s.Detail)
 		for side, c := range [2]int32{f, t} { // a sample has what the port counted in the whole round
-			k := downKey{s.Stage, s.Attempt, s.Round, c}
-			if e.downed[side] > 0 && downs[k] {
-				e.downed[side] = 0
+			if e.downed[side] == 0 {
+				continue
 			}
-			downs[k] = downs[k] || e.downed[side] > 0
+			if k := (downKey{s.Stage, s.Attempt, s.Round, c}); downs[k] {
+				e.downed[side] = 0
+			} else {
+				downs[k] = true
+			}
 		}
 		if v.stage(s) != plan.StagePairs { // whether a link goes down doesn't depend on the traffic
 			link[f].add(i, 0, e.downed[tx], 0)
@@ -164,10 +161,10 @@ func (v *view) loss() {
 			v.countSample(lost, f, t, s.Attempt > 0)
 			v.countSample(icrc, f, t, s.Attempt > 0)
 			packets := v.packets(s, f)
-			share, lossy := v.lostPackets(s, f)
+			lossy := v.isLoss(e.lost, packets)
 			v.single[t].add(v, s, lossy)
 			if lossy {
-				lost.list = append(lost.list, event{int32(i), f, t, share, s.Attempt > 0})
+				lost.list = append(lost.list, event{int32(i), f, t, e.lost / max(packets, 1), s.Attempt > 0})
 			}
 			if e.icrc >= 2 {
 				icrc.list = append(icrc.list, event{int32(i), f, t, e.icrc / max(packets, 1), s.Attempt > 0})
