@@ -80,11 +80,17 @@ func (f *flow) run(ctx context.Context) error {
 	return nil
 }
 
+// canPost reports whether queue pair i has requests left, room for them, and the receiver's
+// permission.
+func (f *flow) canPost(i int) bool {
+	list, depth := uint64(f.r.cfg.PostList), uint64(f.r.cfg.TxDepth)
+	return (f.limit == 0 || f.sent[i] < f.limit) && f.sent[i]-f.done[i]+list <= depth && f.permitted(i)
+}
+
 // fill posts as many requests to queue pair i as its depth allows.
 func (f *flow) fill(i int) error {
 	list := uint64(f.r.cfg.PostList)
-	depth := uint64(f.r.cfg.TxDepth)
-	for (f.limit == 0 || f.sent[i] < f.limit) && f.sent[i]-f.done[i]+list <= depth && f.permitted(i) {
+	for f.canPost(i) {
 		n := int(list)
 		if f.limit > 0 {
 			n = int(min(list, f.limit-f.sent[i]))

@@ -12,13 +12,20 @@ import (
 	"github.com/rdmakit/rdmakit/bench"
 	"github.com/rdmakit/rdmakit/bench/perftest"
 	"github.com/rdmakit/rdmakit/verbs"
+	"github.com/rdmakit/rdmakit/verbs/provider"
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 func open(t testing.TB, address string) *verbs.Device {
 	t.Helper()
-	d, err := verbs.Open(t.Context(), "roce@"+address, builtin.All()...)
+	return openWith(t, address, builtin.All()...)
+}
+
+// openWith opens an engine that one of these providers has.
+func openWith(t testing.TB, address string, providers ...provider.Provider) *verbs.Device {
+	t.Helper()
+	d, err := verbs.Open(t.Context(), "roce@"+address, providers...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -172,9 +172,7 @@ func (f *flow) permitted(i int) bool {
 // replenished reports whether a queue pair can post requests.
 func (f *flow) replenished() bool {
 	for i := range f.sent {
-		//nolint:gosec // both are positive
-		room := f.sent[i]-f.done[i]+uint64(f.r.cfg.PostList) <= uint64(f.r.cfg.TxDepth)
-		if (f.limit == 0 || f.sent[i] < f.limit) && room && f.permitted(i) {
+		if f.canPost(i) {
 			return true
 		}
 	}

@@ -18,16 +18,7 @@ import (
 // openIWARP opens an engine that has the limits of iWARP.
 func openIWARP(t *testing.T, address string) *verbs.Device {
 	t.Helper()
-	d, err := verbs.Open(t.Context(), "roce@"+address, connectors.IWARP{Provider: roce.Provider{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
+	return openWith(t, address, connectors.IWARP{Provider: roce.Provider{}})
 }
 
 // TestIWARP runs the tests on devices that have the limits of iWARP. A SEND that finds no receive
