@@ -66,26 +66,29 @@ func TestWork(t *testing.T) {
 	}
 }
 
+// post sends a request as a worker does, and returns the status and the text of the answer.
+func post(t *testing.T, c *protocol.Client, token, path, body string) (int, string) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer "+token)
+	r, err := c.HTTP.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(b)
+}
+
 // TestRefused checks what a server refuses, and that the worker says why and doesn't try again.
 func TestRefused(t *testing.T) {
 	_, c := start(t, protocol.ServerConfig{})
-	post := func(token, path, body string) (int, string) {
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		q.Header.Set("Authorization", "Bearer "+token)
-		r, err := c.HTTP.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Body.Close()
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.StatusCode, string(b)
-	}
 	for _, q := range []struct {
 		name, token, path, body string
 		code                    int
@@ -107,7 +110,7 @@ func TestRefused(t *testing.T) {
 			http.StatusRequestEntityTooLarge, "more than",
 		},
 	} {
-		if code, text := post(q.token, q.path, q.body); code != q.code || !strings.Contains(text, q.want) {
+		if code, text := post(t, c, q.token, q.path, q.body); code != q.code || !strings.Contains(text, q.want) {
 			t.Errorf("%s: %d %s, want %d with %q", q.name, code, text, q.code, q.want)
 		}
 	}
@@ -169,21 +172,8 @@ func TestLeaderGone(t *testing.T) {
 func TestLostAnswer(t *testing.T) {
 	s, c := start(t, protocol.ServerConfig{})
 	ask := func(body string) string {
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.URL+"/v1/next", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		q.Header.Set("Authorization", "Bearer "+token)
-		r, err := c.HTTP.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Body.Close()
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.TrimSpace(string(b))
+		_, text := post(t, c, token, "/v1/next", body)
+		return strings.TrimSpace(text)
 	}
 	replies := make(chan string, 1)
 	go func() {
