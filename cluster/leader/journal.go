@@ -47,7 +47,7 @@ type leavesEntry struct {
 	Nodes []string `json:"nodes"` // by index of the cluster
 }
 
-// apply sets the leaves of a run. Whoever shares its nodes keeps the old ones.
+// apply sets the leaves of a run, in a copy of its nodes: the plan's stay as they are.
 func (l *leavesEntry) apply(run *result.Run) {
 	run.LeavesFrom = l.From
 	run.Cluster.Nodes = slices.Clone(run.Cluster.Nodes)

@@ -41,11 +41,7 @@ func leavesText(run *result.Run) string {
 	if leaves == 0 || run.LeavesFrom == "" {
 		return ""
 	}
-	text := fmt.Sprintf("%d leaves", leaves)
-	if leaves == 1 {
-		text = "1 leaf"
-	}
-	return text + " (" + output.Clean(run.LeavesFrom) + ")"
+	return english.Count(leaves, "leaf") + " (" + output.Clean(run.LeavesFrom) + ")"
 }
 
 func foundText(v verdict.Report) string {

@@ -42,6 +42,9 @@ type Scale struct {
 	Time float64 `json:"time"`
 }
 
+// LabelSoftware is the label of RDMA in software, whose figures are those of the processors.
+const LabelSoftware = "SOFTWARE"
+
 // Stage is a stage of the plan and how far it got.
 type Stage struct {
 	Name    plan.Name     `json:"name"`
@@ -264,6 +267,9 @@ func (r *Run) Name(e plan.End) string {
 	}
 	return n.Name + " rail " + strconv.Itoa(int(e.Rail))
 }
+
+// Software reports whether the figures are those of RDMA in software.
+func (r *Run) Software() bool { return r.Scale != nil && r.Scale.Label == LabelSoftware }
 
 // Scaled returns s with default values for figures that stand for themselves.
 func (r *Run) Scaled() Scale {

@@ -46,7 +46,7 @@ const (
 // two more switches than those within. It needs all pairs of at least one rail, and a clear gap
 // between the two against the noise. Hosts may differ in what they add to all of their round trips.
 func InferLeaves(run *result.Run) Inference {
-	if s := run.Scale; s != nil && s.Label == "SOFTWARE" {
+	if run.Software() {
 		return Inference{Why: "latencies of RDMA in software are those of the processors"}
 	}
 	l, why := pairTimesOf(run)
@@ -83,10 +83,14 @@ func (v *view) inferredLeaves() {
 	if v.run.LeavesFrom != result.LeavesFromLatency {
 		return
 	}
+	text := ""
 	for i := range v.verdicts {
 		if x := &v.verdicts[i]; x.Where.Scope == ScopeLeaf || x.Cause == CauseOversubscribed {
+			if text == "" { // it takes a while
+				text = "leaves inferred from latency: " + v.inferredWords()
+			}
 			x.Confidence = min(x.Confidence, mostInferred)
-			x.Evidence = append(x.Evidence, Evidence{Text: "leaves inferred from latency: " + v.inferredWords()})
+			x.Evidence = append(x.Evidence, Evidence{Text: text})
 		}
 	}
 }

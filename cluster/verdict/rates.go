@@ -136,7 +136,7 @@ func reference(y []float32, payload float64) float64 {
 
 // payloadOf returns the share of payload of a pair, 0 if the line rate is unknown or says nothing.
 func (v *view) payloadOf(a, b int32) float64 {
-	if v.cards[a].line == 0 || v.cards[b].line == 0 || v.run.Scale != nil && v.run.Scale.Label == "SOFTWARE" {
+	if v.cards[a].line == 0 || v.cards[b].line == 0 || v.run.Software() {
 		return 0
 	}
 	return min(v.cards[a].payload(), v.cards[b].payload())

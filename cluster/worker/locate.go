@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/binary"
 	"maps"
 
 	"github.com/rdmakit/rdmakit/cluster/result"
@@ -27,10 +26,8 @@ func located(ctx context.Context, card *Card, d *verbs.Device) map[string]string
 	if port, err := d.Port(ctx, card.Port); err != nil || port.LinkLayer != provider.LinkLayerInfiniBand {
 		return facts
 	}
-	if gid, err := d.GID(ctx, card.Port, 0); err == nil { // the first GID has the port's GUID (IBTA 4.1.1)
-		var guid ib.GUID
-		binary.BigEndian.PutUint64(guid[:], gid.InterfaceID())
-		add(result.FactPortGUID, guid)
+	if gid, err := d.GID(ctx, card.Port, 0); err == nil {
+		add(result.FactPortGUID, gid.PortGUID())
 	}
 	return facts
 }

@@ -98,7 +98,7 @@ func checkClusterRun(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if run.Scale == nil || run.Scale.Label != "SOFTWARE" {
+	if !run.Software() {
 		t.Errorf("scale = %+v, want SOFTWARE", run.Scale)
 	}
 	for _, n := range run.Nodes {

@@ -60,6 +60,10 @@ func (g GID) SubnetPrefix() SubnetPrefix {
 // InterfaceID returns the low 8 bytes; on InfiniBand they are the port's GUID.
 func (g GID) InterfaceID() uint64 { return binary.BigEndian.Uint64(g[8:]) }
 
+// PortGUID returns the low 8 bytes as the GUID that they are on InfiniBand, in the first GID of a
+// port (IBTA, 4.1.1).
+func (g GID) PortGUID() GUID { return GUID(g[8:]) }
+
 // MarshalText implements [encoding.TextMarshaler] with the form of [GID.String].
 func (g GID) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
 

@@ -110,6 +110,9 @@ func TestGIDFromAddr(t *testing.T) {
 	if want := "0000:0000:0000:0000:0000:ffff:c000:0201"; g.String() != want {
 		t.Errorf("GIDFromAddr = %v, want %s", g, want)
 	}
+	if want := (GUID{0, 0, 0xff, 0xff, 0xc0, 0, 0x02, 0x01}); g.PortGUID() != want {
+		t.Errorf("port GUID %v, want %v", g.PortGUID(), want)
+	}
 	if g.SubnetPrefix() != 0 || g.InterfaceID() != 0x0000ffffc0000201 {
 		t.Errorf("prefix %v id %#x", g.SubnetPrefix(), g.InterfaceID())
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // software is the scale of engines in user space.
-func software() *result.Scale { return &result.Scale{Label: "SOFTWARE", Rate: 1, Time: 1} }
+func software() *result.Scale { return &result.Scale{Label: result.LabelSoftware, Rate: 1, Time: 1} }
 
 // localNode is a node with engines on loopback addresses.
 func localNode(n, rails int) worker.Node {

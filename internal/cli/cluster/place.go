@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/binary"
 	"maps"
 	"net/netip"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/lldpctl"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
-	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // placeOf are the facts by which a topology knows a port: its GUIDs and network devices.
@@ -25,10 +23,8 @@ func placeOf(snap *inventory.Snapshot, d *inventory.Device, p *inventory.Port) m
 	}
 	if p.LinkLayer == inventory.LinkLayerInfiniBand {
 		for _, e := range p.GIDs {
-			if e.Index == 0 { // it has the port's GUID (IBTA 4.1.1)
-				var guid ib.GUID
-				binary.BigEndian.PutUint64(guid[:], e.GID.InterfaceID())
-				facts[result.FactPortGUID] = guid.String()
+			if e.Index == 0 {
+				facts[result.FactPortGUID] = e.GID.PortGUID().String()
 			}
 		}
 		return facts // IPoIB hears no LLDP

@@ -99,7 +99,7 @@ func inferLeaves(app *cli.App) func(*result.Run) []string {
 	return func(run *result.Run) []string {
 		g := verdict.InferLeaves(run)
 		if g.Leaves == nil {
-			if run.Scale == nil || run.Scale.Label != software().Label { // a first try has none
+			if !run.Software() { // which has no leaves
 				app.Out.Note("leaves: unknown: %s (lldpd on the nodes knows them, or --topology FILE)", g.Why)
 			}
 			return nil
@@ -114,10 +114,7 @@ func inferLeaves(app *cli.App) func(*result.Run) []string {
 // leavesText says in a line what is known of the leaves.
 func leavesText(l *leaf.Leaves) string {
 	leaves, least, most := l.Count()
-	list := fmt.Sprintf("%d leaves", leaves)
-	if leaves == 1 {
-		list = "1 leaf"
-	}
+	list := english.Count(leaves, "leaf")
 	switch {
 	case leaves == 1:
 		list += " with " + english.Count(most, "node")

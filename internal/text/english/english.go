@@ -15,10 +15,12 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + plural(noun)
 }
 
-// plural returns the plural of a regular noun.
+// plural returns the plural of a regular noun, or of leaf.
 func plural(noun string) string {
 	head, y := strings.CutSuffix(noun, "y")
 	switch {
+	case noun == "leaf":
+		return "leaves"
 	case y && head != "" && !strings.ContainsAny(head[len(head)-1:], "aeiou"):
 		return head + "ies"
 	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"),

@@ -18,6 +18,8 @@ func TestCount(t *testing.T) {
 		{3, "switch", "3 switches"},
 		{2, "y", "2 ys"},
 		{2, "", "2 s"},
+		{1, "leaf", "1 leaf"},
+		{2, "leaf", "2 leaves"},
 	}
 	for _, tt := range tests {
 		if got := Count(tt.n, tt.noun); got != tt.want {
