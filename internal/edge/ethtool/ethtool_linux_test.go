@@ -307,9 +307,26 @@ func TestDecodeFEC(t *testing.T) {
 	}
 }
 
+// TestDecodeBrokenFirst answers in two messages, of which the first is broken: neither is lost.
+func TestDecodeBrokenFirst(t *testing.T) {
+	broken, active := []byte{9, 0, 4, 0, 1}, []byte{5, 0, ETHTOOL_A_FEC_ACTIVE, 0, '0'}
+	got, err := decodeFEC([][]byte{broken, active})
+	if got.Active != "link mode 48" || err == nil {
+		t.Errorf("decodeFEC = %+v, %v, want link mode 48 and an error", got, err)
+	}
+	if n, err := decodeLanes([][]byte{broken, {5, 0, ETHTOOL_A_LINKMODES_LANES, 0, 4}}); n != 4 || err == nil {
+		t.Errorf("decodeLanes = %d, %v, want 4 and an error", n, err)
+	}
+	data, err := decodeEEPROM([][]byte{broken, {5, 0, ETHTOOL_A_MODULE_EEPROM_DATA, 0, 7}})
+	if len(data) != 1 || err == nil {
+		t.Errorf("decodeEEPROM = %x, %v, want a byte and an error", data, err)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{4, 0, 1, 0, 8, 0, 9, 0, 4, 0, 0, 0})
 	f.Add([]byte{7, 0, 7, 0, 1, 2, 3, 0})
+	f.Add([]byte{5, 0, 4, 0, '0'}) // an active mode in one byte
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if data, err := decodeEEPROM([][]byte{b}); len(data) > len(b) {
 			t.Errorf("decodeEEPROM(%x) = %x, %v", b, data, err)
@@ -317,7 +334,7 @@ func FuzzDecode(f *testing.F) {
 		if n, err := decodeLanes([][]byte{b}); err != nil && n != 0 && len(b) < 8 {
 			t.Errorf("decodeLanes(%x) = %d, %v", b, n, err)
 		}
-		if fec, err := decodeFEC([][]byte{b}); fec.Active != "" && len(b) < 8 {
+		if fec, err := decodeFEC([][]byte{b}); fec.Active != "" && len(b) < 5 {
 			t.Errorf("decodeFEC(%x) = %+v, %v", b, fec, err)
 		}
 	})

@@ -45,15 +45,13 @@ func decodeFEC(msgs [][]byte) (f FEC, err error) {
 	var auto uint8
 	var active uint32
 	var modes []byte
-	for _, m := range msgs {
-		err = nl.Fields{
-			ETHTOOL_A_FEC_MODES: nl.Fields{
-				ETHTOOL_A_BITSET_VALUE: func(v []byte) error { modes = v; return nil },
-			}.Decode,
-			ETHTOOL_A_FEC_AUTO:   nl.Number(&auto),
-			ETHTOOL_A_FEC_ACTIVE: nl.Number(&active),
-		}.Decode(m)
-	}
+	err = decode(msgs, nl.Fields{
+		ETHTOOL_A_FEC_MODES: nl.Fields{
+			ETHTOOL_A_BITSET_VALUE: func(v []byte) error { modes = v; return nil },
+		}.Decode,
+		ETHTOOL_A_FEC_AUTO:   nl.Number(&auto),
+		ETHTOOL_A_FEC_ACTIVE: nl.Number(&active),
+	})
 	if f.Auto = auto != 0; f.Auto {
 		f.Configured = []string{"Auto"}
 	}

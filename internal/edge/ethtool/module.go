@@ -2,6 +2,7 @@ package ethtool
 
 import (
 	"context"
+	"errors"
 
 	"github.com/mdlayher/netlink"
 
@@ -33,11 +34,9 @@ func (s *Socket) pages(ctx context.Context, netdev string) sff.Reader {
 
 // decodeEEPROM returns the bytes of the answer.
 func decodeEEPROM(msgs [][]byte) (data []byte, err error) {
-	for _, m := range msgs {
-		err = nl.Fields{
-			ETHTOOL_A_MODULE_EEPROM_DATA: func(v []byte) error { data = v; return nil },
-		}.Decode(m)
-	}
+	err = decode(msgs, nl.Fields{
+		ETHTOOL_A_MODULE_EEPROM_DATA: func(v []byte) error { data = v; return nil },
+	})
 	return data, err
 }
 
@@ -55,10 +54,18 @@ func (s *Socket) lanes(ctx context.Context, netdev string) (uint32, error) {
 }
 
 func decodeLanes(msgs [][]byte) (n uint32, err error) {
-	for _, m := range msgs {
-		err = nl.Fields{ETHTOOL_A_LINKMODES_LANES: nl.Number(&n)}.Decode(m)
-	}
+	err = decode(msgs, nl.Fields{ETHTOOL_A_LINKMODES_LANES: nl.Number(&n)})
 	return n, err
+}
+
+// decode stores the fields of all messages of an answer. One that can't be decoded is an error, and
+// the others are decoded nevertheless.
+func decode(msgs [][]byte, fields nl.Fields) error {
+	var errs []error
+	for _, m := range msgs {
+		errs = append(errs, fields.Decode(m))
+	}
+	return errors.Join(errs...)
 }
 
 func (s *Socket) execute(ctx context.Context, op, netdev string, command uint8, body []byte) ([][]byte, error) {
