@@ -255,16 +255,17 @@ func contained(ctx context.Context, c Check, in *Input) []Finding {
 		a.findings = c.Run(ctx, in)
 		a.done = true
 	}()
+	var a answer
 	select {
-	case a := <-answers:
-		return a.result()
+	case a = <-answers:
 	case <-ctx.Done():
+		select { // use an answer that arrived at the same time
+		case a = <-answers:
+		default:
+		}
 	}
-	// Use an answer that arrived at the same time as the end of the context.
-	select {
-	case a := <-answers:
+	if ctx.Err() == nil || a.panicked != nil || len(a.findings) > 0 { // a stopped check may answer nothing
 		return a.result()
-	default:
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return []Finding{Unknown(ObjectNode, "the check did not finish within %v", limit)}

@@ -181,6 +181,19 @@ func TestRunStopsWithContext(t *testing.T) {
 	}
 }
 
+// TestRunStoppedWithoutFinding stops a check that answers nothing, at whatever time it does.
+func TestRunStoppedWithoutFinding(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := check("stops", func(context.Context, *doctor.Input) []doctor.Finding {
+		cancel(errors.New("user went home"))
+		return nil
+	})
+	r, err := doctor.Run(ctx, []doctor.Check{stop}, node(), doctor.Options{})
+	if err != nil || len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Summary, "user went home") {
+		t.Errorf("Run = %+v, %v, want a finding with the cause", r.Findings, err)
+	}
+}
+
 func TestRunChoosesChecks(t *testing.T) {
 	checks := []doctor.Check{
 		giving("a", found(doctor.OutcomePass, "")), giving("b", found(doctor.OutcomePass, "")),

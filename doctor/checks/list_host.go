@@ -16,5 +16,6 @@ func hostChecks() []doctor.Check {
 		memlockJobs(),
 		rdmaCgroup(),
 		sharedMemory(),
+		receiveBuffer(),
 	}
 }

@@ -61,6 +61,12 @@ var metaTable = []metaRow{
 	},
 	{"receive-ring", nodeCase{"51_rxe_siw", ring(2048)}, nodeCase{"51_rxe_siw", ring(1024)}, "rxe0:1"},
 	{
+		"receive-buffer",
+		nodeCase{"51_rxe_siw", socketBuffers("8388608", "4096 131072 6291456")},
+		nodeCase{"51_rxe_siw", socketBuffers("212992", "4096 131072 6291456")},
+		"node",
+	},
+	{
 		"link-downed",
 		nodeCase{"02_rocev2_8hca", nil},
 		nodeCase{"53_counters_saturated", readings(portReadings("mlx5_0:1", two{"counters", "link_downed", 2, 3}))},

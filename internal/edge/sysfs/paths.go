@@ -25,13 +25,15 @@ const (
 	ConfigRDMACM         = "sys/kernel/config/rdma_cm"  // settings of rdma_cm by device and port
 	ProcIPv4Conf         = "proc/sys/net/ipv4/conf"     // settings of network devices, and all/
 	ProcNeighIPv4        = "proc/sys/net/ipv4/neigh/default"
-	ProcIPTablesNames    = "proc/net/ip_tables_names"  // tables of iptables without nf_tables
-	DebugMlx5            = "sys/kernel/debug/mlx5"     // state of mlx5 functions, by PCI address
-	ConfigBnxtRe         = "sys/kernel/config/bnxt_re" // settings of Broadcom's bnxt_re by device and port
-	Hosts                = "etc/hosts"                 // addresses of names, hosts(5)
-	NSSwitch             = "etc/nsswitch.conf"         // where names are looked up, nsswitch.conf(5)
-	EtcNCCL              = "etc/nccl.conf"             // NCCL's variables for all jobs of the host
-	EtcUCX               = "etc/ucx/ucx.conf"          // UCX's variables for all jobs of the host
+	ProcReceiveBuffer    = "proc/sys/net/core/rmem_max" // largest receive buffer of a socket
+	ProcTCPReceive       = "proc/sys/net/ipv4/tcp_rmem" // receive buffers of TCP: least, default, most
+	ProcIPTablesNames    = "proc/net/ip_tables_names"   // tables of iptables without nf_tables
+	DebugMlx5            = "sys/kernel/debug/mlx5"      // state of mlx5 functions, by PCI address
+	ConfigBnxtRe         = "sys/kernel/config/bnxt_re"  // settings of Broadcom's bnxt_re by device and port
+	Hosts                = "etc/hosts"                  // addresses of names, hosts(5)
+	NSSwitch             = "etc/nsswitch.conf"          // where names are looked up, nsswitch.conf(5)
+	EtcNCCL              = "etc/nccl.conf"              // NCCL's variables for all jobs of the host
+	EtcUCX               = "etc/ucx/ucx.conf"           // UCX's variables for all jobs of the host
 )
 
 // Files of the machine that decide whether its devices reach each other and how fast.
