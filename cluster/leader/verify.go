@@ -15,9 +15,10 @@ import (
 type Config struct {
 	// Plan is what is done. A resumed run sets its leaves, and so do inferred ones.
 	Plan *plan.Plan
-	// Scale and LeavesFrom are those of [result.Run].
+	// Scale, LeavesFrom and Start are those of [result.Run].
 	Scale      *result.Scale
 	LeavesFrom string
+	Start      map[string]string
 	// Suspects returns the nodes that deserve another look after a stage, and those that are known
 	// to be good, as partners. nil: no retests.
 	Suspects func(*result.Run) (suspects, good []int32)
@@ -92,7 +93,7 @@ func (v *verification) begin(ctx context.Context) error {
 	}
 	v.run = &result.Run{
 		Schema: result.Schema, Started: v.Now(), Scale: v.Scale, Cluster: v.Plan.Cluster, LeavesFrom: v.LeavesFrom,
-		Options: v.Plan.Options, Nodes: nodes,
+		Options: v.Plan.Options, Nodes: nodes, Start: v.Start,
 	}
 	for _, s := range v.stages {
 		stage := result.Stage{Name: s.Name, Kind: s.Kind, Planned: s.Count, Length: s.Length}

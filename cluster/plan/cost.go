@@ -7,47 +7,98 @@ import (
 
 // Cost is the price of a plan: an estimate of its time, and of the bytes that the cards send.
 type Cost struct {
-	Time   time.Duration `json:"time"`
+	Time   time.Duration `json:"time"` // in ns
 	Rounds int           `json:"rounds"`
 	// Bytes that all cards send together; cards of unknown rate are left out.
 	Bytes float64 `json:"bytes"`
 	// MostPerCard is the most that one card sends.
 	MostPerCard float64 `json:"mostPerCard"`
 	// Trimmed lists stages that the budget has shortened.
-	Trimmed []Name `json:"trimmed,omitempty"`
+	Trimmed []Name      `json:"trimmed,omitempty"`
+	Stages  []StageCost `json:"stages"`
+}
+
+// StageCost is the price of a stage.
+type StageCost struct {
+	Name   Name `json:"name"`
+	Kind   Kind `json:"kind"`
+	Rounds int  `json:"rounds"`
+	// Full is the number of rounds without a budget.
+	Full  int           `json:"full"`
+	Time  time.Duration `json:"time"`  // in ns
+	Bytes float64       `json:"bytes"` // as Cost.Bytes
 }
 
 // Cost returns the price of a plan. Bandwidth is counted at the rate of the cards.
-func (p *Plan) Cost() Cost {
+func (p *Plan) Cost() Cost { return p.Rest(nil) }
+
+// Rest returns the price of what is left of a plan of whose stages so many rounds are done, by
+// index of the stages; nil stands for none.
+func (p *Plan) Rest(done []int) Cost {
 	var c Cost
 	sent := make([]float64, len(p.Cluster.Nodes)) // seconds at full rate, by node
-	for s := range p.Stages {
-		c.Time += time.Duration(s.Count) * (s.Length + SetUp)
-		c.Rounds += s.Count
+	for i := range p.stages {
+		s := &p.stages[i]
+		skip := 0
+		if i < len(done) {
+			skip = min(done[i], s.Count)
+		}
+		one := StageCost{Name: s.Name, Kind: s.Kind, Rounds: s.Count - skip, Full: s.Full}
+		one.Time = time.Duration(one.Rounds) * (s.Length + SetUp)
+		one.Bytes = p.bytes(s.send(sent, skip))
+		c.Time += one.Time
+		c.Rounds += one.Rounds
 		if s.Count < s.Full {
 			c.Trimmed = append(c.Trimmed, s.Name)
 		}
-		if s.Kind == KindConnect || s.Kind == KindLatency {
-			continue
-		}
-		for r := range s.Rounds() {
-			for _, f := range r.Flows {
-				sent[f.From] += s.Length.Seconds()
-				if f.Both {
-					sent[f.To] += s.Length.Seconds()
-				}
-			}
-		}
+		c.Stages = append(c.Stages, one)
 	}
+	c.Bytes = p.bytes(sent)
 	for i, n := range p.Cluster.Nodes {
 		for _, card := range n.Rails {
-			b := sent[i] * card.Gbps * 1e9 / 8
-			c.Bytes += b
-			c.MostPerCard = math.Max(c.MostPerCard, b)
+			c.MostPerCard = math.Max(c.MostPerCard, sent[i]*bytesPerSecond(card))
 		}
 	}
 	return c
 }
+
+// send adds to sent how long the nodes send in the rounds of a stage after the first ones, in
+// seconds, and returns what it added.
+func (s *Stage) send(sent []float64, skip int) []float64 {
+	own := make([]float64, len(sent))
+	if s.Kind == KindConnect || s.Kind == KindLatency {
+		return own
+	}
+	n := 0
+	for r := range s.Rounds() {
+		if n++; n <= skip {
+			continue
+		}
+		for _, f := range r.Flows {
+			own[f.From] += s.Length.Seconds()
+			if f.Both {
+				own[f.To] += s.Length.Seconds()
+			}
+		}
+	}
+	for i := range own {
+		sent[i] += own[i]
+	}
+	return own
+}
+
+// bytes returns what all cards send in these times, in seconds by node.
+func (p *Plan) bytes(sent []float64) (sum float64) {
+	for i, n := range p.Cluster.Nodes {
+		for _, card := range n.Rails {
+			sum += sent[i] * bytesPerSecond(card)
+		}
+	}
+	return sum
+}
+
+// bytesPerSecond is the rate of a card, 0 if it is unknown.
+func bytesPerSecond(c Card) float64 { return c.Gbps * 1e9 / 8 }
 
 // trim takes rounds from stages until the estimated time is within the budget: first of the stage
 // that has the most rounds, so that every stage keeps a sample. A budget too small for one round of

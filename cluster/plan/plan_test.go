@@ -289,6 +289,27 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// TestRest is the price of what is left after some rounds.
+func TestRest(t *testing.T) {
+	p := mustPlan(t, nodes(4, 2, 0), Options{Stages: []Name{StageReach, StagePairs}})
+	whole := p.Cost()
+	if got := p.Rest([]int{0, 0}); got.Time != whole.Time || got.Bytes != whole.Bytes {
+		t.Errorf("Rest of nothing = %+v, want %+v", got, whole)
+	}
+	got := p.Rest([]int{3, 1}) // of 3 and 3 rounds
+	const perCard = 2 * 400e9 / 8
+	if got.Rounds != 2 || got.Time != 2*(time.Second+SetUp) || got.MostPerCard != perCard || got.Bytes != 8*perCard {
+		t.Errorf("Rest after 3 and 1 rounds = %+v, want 2 rounds, 2.5 s, %g bytes a card", got, perCard)
+	}
+	s := got.Stages
+	if len(s) != 2 || s[0].Rounds != 0 || s[0].Full != 3 || s[1].Rounds != 2 || s[1].Bytes != got.Bytes {
+		t.Errorf("stages of the rest = %+v", s)
+	}
+	if got := p.Rest([]int{9, 9}); got.Rounds != 0 || got.Time != 0 || got.Bytes != 0 {
+		t.Errorf("Rest after more rounds than there are = %+v", got)
+	}
+}
+
 // TestCostOfALargeCluster is the arithmetic of a real run: 64 nodes with eight rails.
 func TestCostOfALargeCluster(t *testing.T) {
 	got := mustPlan(t, nodes(64, 8, 16), Options{Stages: []Name{StagePairs}}).Cost()

@@ -20,10 +20,13 @@ type Run struct {
 	// Cluster has the nodes of the plan. Their leaves are known if LeavesFrom is not empty.
 	Cluster    plan.Cluster `json:"cluster"`
 	LeavesFrom string       `json:"leavesFrom,omitempty"` // "sweep FILE", "lldp", "latency"
-	Options    plan.Options `json:"options"`
-	Stages     []Stage      `json:"stages"`
-	Nodes      []Node       `json:"nodes"` // by index of Cluster.Nodes
-	Samples    []Sample     `json:"samples"`
+	// Start are the flags of rdmactl that started the workers, by name: a resumed run starts them
+	// in the same way.
+	Start   map[string]string `json:"start,omitempty"`
+	Options plan.Options      `json:"options"`
+	Stages  []Stage           `json:"stages"`
+	Nodes   []Node            `json:"nodes"` // by index of Cluster.Nodes
+	Samples []Sample          `json:"samples"`
 	// Collectives and Barriers are measured by all nodes together.
 	Collectives []Collective `json:"collectives,omitempty"`
 	Barriers    []Barrier    `json:"barriers,omitempty"`

@@ -34,5 +34,6 @@ the next physical step.`,
 func Schemas() map[string]any {
 	return map[string]any{
 		report.Schema: report.Summary{},
+		planSchema:    planDocument{},
 	}
 }

@@ -17,8 +17,8 @@ type progress struct {
 	stage plan.Name
 }
 
-func newProgress(app *cli.App, p *plan.Plan) *progress {
-	return &progress{app: app, line: app.Out.Progress("verify", p.Cost().Rounds)}
+func newProgress(app *cli.App, rounds int) *progress {
+	return &progress{app: app, line: app.Out.Progress("verify", rounds)}
 }
 
 // show is called before each round.

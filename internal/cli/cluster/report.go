@@ -59,6 +59,9 @@ Exit codes:
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			run, err := readRun(args[0])
+			if err == nil {
+				err = newFiles(f.html, f.save)
+			}
 			if err != nil {
 				return err
 			}
@@ -73,7 +76,7 @@ Exit codes:
 func readRun(name string) (*result.Run, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("open result: %w", err)
+		return nil, cli.InputError(fmt.Errorf("open result: %w", err))
 	}
 	defer func() { _ = file.Close() }() // nothing was written
 	run, _, err := leader.ReadJournal(file)

@@ -1,29 +1,18 @@
 package cluster
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmakit/rdmakit/cluster/leader"
-	"github.com/rdmakit/rdmakit/cluster/leaf"
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/result"
-	"github.com/rdmakit/rdmakit/cluster/verdict"
-	"github.com/rdmakit/rdmakit/cluster/worker"
-	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
-	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/verbs"
 )
 
 // verifyFlags are the flags of the command.
@@ -40,7 +29,10 @@ type verifyFlags struct {
 	journal      string
 	resume       string
 	plan         bool
+	yes          bool
 	output       reportFlags
+
+	old *result.Run // of the journal to be resumed; nil for a new run
 }
 
 func newVerifyCommand(app *cli.App) *cobra.Command {
@@ -72,8 +64,11 @@ or from what lldpctl -f json printed on a node, in a file named after the node; 
 of such files. Otherwise they are inferred from round trips, if these tell them clearly.
 
 The price is printed before the first stage; --budget shortens the longest stages until the estimate
-is within it. Every round is written to the journal: --resume continues after the leader was ended,
-and rdmactl cluster report reads it.
+is within it, and --plan prints the price of each stage and measures nothing. On a terminal the
+command asks before it takes more than a minute, or sends more than 1 GB by a card; --yes answers.
+
+Every round is written to the journal, which rdmactl cluster report reads. --resume continues after
+the leader was ended, with the stages and workers of the journal.
 
 Exit codes:
 
@@ -81,19 +76,30 @@ Exit codes:
     1   something is slow, unsteady or broken
     2   wrong use: command, flag or argument
     3   no node with a card
-    7   not everything could be measured: a node vanished, or the run was ended early`,
+    7   not everything could be measured: a node vanished or never joined, or the run was ended early`,
 		Example: `  rdmactl cluster verify --local 4
   rdmactl cluster verify --workers 16 --listen 192.0.2.1:7700 --budget 5m
   rdmactl cluster verify --local 8 --rails 2 --stages reach,pairs --budget 1m
   rdmactl cluster verify --workers 16 --listen 192.0.2.1:7700 --topology sweep.json
-  rdmactl cluster verify --local 4 --resume rdmakit-verify-20261126-144300.journal
+  rdmactl cluster verify --workers 64 --rails 8 --plan
+  rdmactl cluster verify --resume rdmakit-verify-20261126-144300.journal
   rdmactl cluster verify --local 4 --html report.html -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.takeOver(cmd.Flags()); err != nil {
+				return err
+			}
+			if f.old != nil && !f.old.Ended.IsZero() {
+				app.Out.Note("%s is the journal of a verification that has ended: nothing is left to measure", f.resume)
+				return f.output.show(app, f.old)
+			}
 			if err := f.validate(); err != nil {
 				return cli.UsageError(cmd, err)
 			}
-			return f.run(cmd.Context(), app)
+			if f.plan && len(f.topology) == 0 {
+				return f.printPlan(app)
+			}
+			return f.run(cmd.Context(), app, startOf(cmd.Flags()))
 		},
 	}
 	f.addTo(cmd)
@@ -105,7 +111,7 @@ func (f *verifyFlags) addTo(cmd *cobra.Command) {
 	flags.IntVar(&f.local, "local", 0,
 		fmt.Sprintf("start this `NUMBER` of workers on this machine, 2 to %d", maxLocalNodes))
 	flags.IntVar(&f.rails, "rails", 1,
-		fmt.Sprintf("with --local: `NUMBER` of rails of each worker, 1 to %d", maxLocalRails))
+		fmt.Sprintf("with --local or --plan: `NUMBER` of rails of each worker, 1 to %d", maxLocalRails))
 	flags.IntVar(&f.workers, "workers", 0, "wait for this `NUMBER` of workers, rdmactl cluster worker --join")
 	flags.StringVar(&f.listen, "listen", "", "with --workers: listen for them at `ADDRESS:PORT`")
 	flags.DurationVar(&f.wait, "wait", joinLimit, "with --workers: how long to wait for them, as a `TIME`")
@@ -120,11 +126,13 @@ func (f *verifyFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.journal, "journal", "", "record every round in the new `FILE` (default: "+journalPattern+"); "+
 		"none for no journal")
 	flags.StringVar(&f.resume, "resume", "", "continue the verification of this journal `FILE`")
-	flags.BoolVar(&f.plan, "plan", false, "print the stages and their price, and measure nothing")
+	flags.BoolVar(&f.plan, "plan", false, "print the stages and their price, and measure nothing; without --topology, "+
+		"no worker is started")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "don't ask before a run that takes long or sends much")
 	f.output.addTo(cmd)
 	cmd.MarkFlagsMutuallyExclusive("journal", "resume")
+	cmd.MarkFlagsMutuallyExclusive("resume", "plan")
 	cmd.MarkFlagsMutuallyExclusive("local", "workers")
-	cmd.MarkFlagsRequiredTogether("workers", "listen")
 }
 
 func (f *verifyFlags) validate() error {
@@ -138,6 +146,9 @@ func (f *verifyFlags) validate() error {
 		return fmt.Errorf("--local %d is not 2 to %d", f.local, maxLocalNodes)
 	case f.rails < 1 || f.rails > maxLocalRails:
 		return fmt.Errorf("--rails %d is not 1 to %d", f.rails, maxLocalRails)
+	case f.workers != 0 && f.listen == "" && !f.plan:
+		return cli.WithHints(errors.New("--workers: where shall they find this machine?"),
+			"give the address that the nodes reach: --listen 192.0.2.1:7700")
 	case f.budget < 0 || f.step < 0 || f.flows < 0 || f.wait < 0:
 		return errors.New("--budget, --step, --flows and --wait can't be negative")
 	}
@@ -166,170 +177,4 @@ func (f *verifyFlags) options() plan.Options {
 		o.Stages = append(o.Stages, plan.Name(s))
 	}
 	return o
-}
-
-// maxWorkers is the largest number of workers.
-const maxWorkers = 1 << 14
-
-// joinLimit is how long workers may take to join.
-const joinLimit = 2 * time.Minute
-
-// run lets the workers join, measures, and prints what was found.
-func (f *verifyFlags) run(ctx context.Context, app *cli.App) error {
-	if err := newFiles(f.output.html, f.output.save); err != nil {
-		return err
-	}
-	sources, err := readTopologies(f.topology)
-	if err != nil {
-		return err
-	}
-	h, err := listen(ctx, cmp.Or(f.listen, "127.0.0.1:0"))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = h.close() }() // again after the regular end, which reports errors
-	if f.workers > 0 {
-		app.Out.Note("on each node: rdmactl cluster worker --join %s", doctor.Quote(h.invitation.String()))
-	}
-	for n := range f.local {
-		h.start(worker.New(worker.Config{Node: localNode(n, f.rails), Wait: verbs.WaitEvent}))
-	}
-	links, err := h.join(ctx, max(f.local, f.workers), f.wait)
-	if errors.Is(err, errLate) && len(links) > 1 {
-		app.Out.Note("warning: %v", err)
-		err = nil
-	}
-	if err != nil {
-		return err
-	}
-	fleet, missing, err := leader.NewFleet(ctx, leader.FleetConfig{Links: links})
-	if err != nil {
-		return err
-	}
-	for _, why := range missing {
-		app.Out.Note("warning: a worker is left out: %v", why)
-	}
-	p, leavesFrom, err := f.makePlan(ctx, app, fleet, sources)
-	if err != nil {
-		return errors.Join(err, fleet.End(ctx))
-	}
-	app.Out.Note("%s", priceOf(p))
-	if f.plan {
-		return fleet.End(ctx)
-	}
-	run, err := f.measure(ctx, app, fleet, p, leavesFrom)
-	if run == nil {
-		return err
-	}
-	if endErr := errors.Join(fleet.End(ctx), h.close()); endErr != nil && ctx.Err() == nil {
-		app.Out.Note("warning: %v", endErr)
-	}
-	if err != nil {
-		app.Out.Note("warning: the verification ended early: %v", err)
-	}
-	return f.output.show(app, run)
-}
-
-// priceOf says what a plan costs.
-func priceOf(p *plan.Plan) string {
-	c := p.Cost()
-	cards := 0
-	for _, n := range p.Cluster.Nodes {
-		cards += len(n.Rails)
-	}
-	text := fmt.Sprintf("%s with %s: %s, about %v", english.Count(len(p.Cluster.Nodes), "node"),
-		english.Count(cards, "card"), english.Count(c.Rounds, "round"), c.Time.Round(time.Second))
-	if c.Bytes > 0 {
-		const giga = 1e9
-		text += fmt.Sprintf(", up to %.0f GB, %.1f GB by one card", c.Bytes/giga, c.MostPerCard/giga)
-	}
-	if len(c.Trimmed) > 0 {
-		names := make([]string, len(c.Trimmed))
-		for i, n := range c.Trimmed {
-			names[i] = string(n)
-		}
-		text += "; shortened by the budget: " + strings.Join(names, ", ")
-	}
-	return text
-}
-
-// makePlan finds the leaves of the nodes, and makes the plan.
-func (f *verifyFlags) makePlan(
-	ctx context.Context, app *cli.App, fleet *leader.Fleet, sources *leaf.Sources,
-) (p *plan.Plan, leavesFrom string, err error) {
-	nodes, err := fleet.Survey(ctx)
-	if err == nil {
-		leavesFrom, err = setLeaves(app, fleet, sources, nodes)
-	}
-	if err == nil {
-		p, err = plan.New(fleet.Cluster(), f.options())
-	}
-	return p, leavesFrom, err
-}
-
-// measure runs the plan, with a journal.
-func (f *verifyFlags) measure(
-	ctx context.Context, app *cli.App, r *leader.Fleet, p *plan.Plan, leavesFrom string,
-) (*result.Run, error) {
-	c := leader.Config{
-		Plan: p, Scale: r.Scale(), LeavesFrom: leavesFrom, Leaves: inferLeaves(app),
-		Suspects: verdict.Retest, Now: app.Now,
-	}
-	file, err := f.openJournal(app, &c)
-	if err != nil {
-		return nil, err
-	}
-	if file != nil {
-		defer func() { _ = file.Close() }() // each line was synced
-		c.Journal = leader.NewJournal(file)
-	}
-	progress := newProgress(app, p)
-	c.Progress = progress.show
-	defer progress.done()
-	run, err := leader.Verify(ctx, r, c)
-	if errors.Is(err, leader.ErrOtherPlan) {
-		return nil, cli.WithHints(cli.Exitf(cli.ExitUsage, "%w", err),
-			"give the same nodes, --stages, --budget, --flows and --seed as before")
-	}
-	return run, err
-}
-
-// journalPattern is the name of a journal, with the time at which the run began.
-const journalPattern = "rdmakit-verify-20060102-150405.journal"
-
-// noJournal is the value of --journal for none.
-const noJournal = "none"
-
-// openJournal opens the journal: a new one, or that of a run to be resumed. It is nil for none.
-func (f *verifyFlags) openJournal(app *cli.App, c *leader.Config) (*os.File, error) {
-	const mode = 0o644
-	if f.resume == "" {
-		if f.journal == noJournal {
-			return nil, nil //nolint:nilnil // no journal is wanted
-		}
-		name := cmp.Or(f.journal, app.Now().Format(journalPattern))
-		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-		if err != nil {
-			return nil, fmt.Errorf("create journal: %w", err)
-		}
-		app.Out.Note("journal: %s", name)
-		return file, nil
-	}
-	file, err := os.OpenFile(f.resume, os.O_RDWR, mode)
-	if err != nil {
-		return nil, fmt.Errorf("open journal: %w", err)
-	}
-	run, size, err := leader.ReadJournal(file)
-	if err == nil {
-		err = file.Truncate(size)
-	}
-	if err == nil {
-		_, err = file.Seek(size, io.SeekStart)
-	}
-	if err != nil {
-		_ = file.Close() // nothing was written
-		return nil, fmt.Errorf("resume %s: %w", f.resume, err)
-	}
-	c.Resume = run
-	return file, nil
 }

@@ -185,6 +185,7 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 		{"config", "show", "-o", "json"},
 		{"demo", "node", "-o", "json"},
 		{"cluster", "verify", "--local", "2", "--stages", "reach", "--journal", "none", "-o", "json"},
+		{"cluster", "verify", "--workers", "64", "--rails", "8", "--budget", "1m", "--plan", "-o", "json"},
 		{"demo", "--nodes", "4", "--rails", "1", "--html", "none", "-o", "json"},
 		{"applet", "list", "-o", "json"},
 		{"applet", "install", t.TempDir(), "-o", "json"},

@@ -1,0 +1,149 @@
+package cluster
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/rdmakit/rdmakit/cluster/leader"
+	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/internal/cli"
+)
+
+// journalPattern is the name of a journal, with the time at which the run began.
+const journalPattern = "rdmakit-verify-20060102-150405.journal"
+
+// noJournal is the value of --journal for none.
+const noJournal = "none"
+
+// startFlags are the flags that say how workers are started. A journal has their values, so that
+// --resume alone starts the same ones.
+var startFlags = []string{"local", "rails", "workers", "listen"}
+
+// startOf returns the start flags that were given.
+func startOf(flags *pflag.FlagSet) map[string]string {
+	start := map[string]string{}
+	for _, name := range startFlags {
+		if f := flags.Lookup(name); f.Changed {
+			start[name] = f.Value.String()
+		}
+	}
+	return start
+}
+
+// takeOver reads the journal of --resume, and takes the plan and the workers from it. What the
+// flags say of the plan must be the same; they may start workers in another way.
+func (f *verifyFlags) takeOver(flags *pflag.FlagSet) error {
+	if f.resume == "" {
+		return nil
+	}
+	file, err := os.Open(f.resume)
+	if err != nil {
+		return cli.InputError(fmt.Errorf("open journal: %w", err))
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	run, _, err := leader.ReadJournal(file)
+	if err != nil {
+		return cli.Exitf(cli.ExitUsage, "resume %s: %w", f.resume, err)
+	}
+	o := &run.Options
+	var stages []string
+	for _, s := range o.Stages {
+		stages = append(stages, string(s))
+	}
+	same := func(name string, equal bool, had any) {
+		if flags.Changed(name) && !equal {
+			err = errors.Join(err, fmt.Errorf("--%s differs from the journal's, %v", name, had))
+		}
+	}
+	same("stages", slices.Equal(sortedStages(f.stages), stages), o.Stages)
+	same("budget", f.budget == o.Budget, o.Budget)
+	same("step", f.step == o.Step, o.Step)
+	same("flows", f.flows == o.Flows, o.Flows)
+	same("seed", f.seed == o.Seed, o.Seed)
+	if err != nil {
+		return cli.WithHints(cli.Exitf(cli.ExitUsage, "resume %s: %w", f.resume, err),
+			"--resume takes the plan from the journal: leave these flags out")
+	}
+	f.stages, f.budget, f.step, f.flows, f.seed = stages, o.Budget, o.Step, o.Flows, o.Seed
+	f.old = run
+	return setStart(flags, run.Start)
+}
+
+// setStart sets the flags by which workers were started, if none was given.
+func setStart(flags *pflag.FlagSet, start map[string]string) error {
+	if len(startOf(flags)) > 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(start)) {
+		if !slices.Contains(startFlags, name) {
+			return cli.Exitf(cli.ExitUsage,
+				"the journal's workers were started by --%s, which this version doesn't have", name)
+		}
+		if err := flags.Set(name, start[name]); err != nil {
+			return cli.Exitf(cli.ExitUsage, "the journal's workers: --%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// sortedStages returns the names in the order of the stages, as a plan has them.
+func sortedStages(names []string) (sorted []string) {
+	for _, s := range plan.Names() {
+		if slices.Contains(names, string(s)) {
+			sorted = append(sorted, string(s))
+		}
+	}
+	return sorted
+}
+
+// done returns how many rounds of each stage the journal has; nil for a new run.
+func (f *verifyFlags) done() (rounds []int) {
+	if f.old == nil {
+		return nil
+	}
+	for _, s := range f.old.Stages {
+		rounds = append(rounds, s.Done)
+	}
+	return rounds
+}
+
+// openJournal opens the journal for writing: a new one, or that of a run to be resumed, behind its
+// last whole line. It is nil for none.
+func (f *verifyFlags) openJournal(app *cli.App) (*os.File, error) {
+	const mode = 0o644
+	if f.resume == "" {
+		if f.journal == noJournal {
+			return nil, nil //nolint:nilnil // no journal is wanted
+		}
+		name := cmp.Or(f.journal, app.Now().Format(journalPattern))
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if err != nil {
+			return nil, cli.Exitf(cli.ExitUsage, "create journal: %w", err)
+		}
+		app.Out.Note("journal: %s", name)
+		return file, nil
+	}
+	file, err := os.OpenFile(f.resume, os.O_RDWR, mode)
+	if err != nil {
+		return nil, cli.InputError(fmt.Errorf("open journal: %w", err))
+	}
+	_, size, err := leader.ReadJournal(file)
+	if err == nil {
+		err = file.Truncate(size)
+	}
+	if err == nil {
+		_, err = file.Seek(size, io.SeekStart)
+	}
+	if err != nil {
+		_ = file.Close() // nothing was written
+		return nil, fmt.Errorf("resume %s: %w", f.resume, err)
+	}
+	return file, nil
+}

@@ -1,0 +1,139 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rdmakit/rdmakit/cluster/leader"
+	"github.com/rdmakit/rdmakit/cluster/leaf"
+	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/cluster/verdict"
+	"github.com/rdmakit/rdmakit/cluster/worker"
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/verbs"
+)
+
+// maxWorkers is the largest number of workers.
+const maxWorkers = 1 << 14
+
+// joinLimit is how long workers may take to join.
+const joinLimit = 2 * time.Minute
+
+// run lets the workers join, measures, and prints what was found.
+func (f *verifyFlags) run(ctx context.Context, app *cli.App, start map[string]string) error {
+	if err := newFiles(f.output.html, f.output.save); err != nil {
+		return err
+	}
+	sources, err := readTopologies(f.topology)
+	if err != nil {
+		return err
+	}
+	h, err := listen(ctx, cmp.Or(f.listen, "127.0.0.1:0"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = h.close() }() // again after the regular end, which reports errors
+	fleet, err := f.gather(ctx, app, h)
+	if err != nil {
+		return err
+	}
+	p, leavesFrom, err := f.makePlan(ctx, app, fleet, sources)
+	if err == nil && f.plan {
+		return errors.Join(f.showPlan(app, p), fleet.End(ctx))
+	}
+	if err == nil {
+		f.printPrice(app, p)
+		err = f.ask(ctx, app, p)
+	}
+	if err != nil {
+		return errors.Join(err, fleet.End(ctx))
+	}
+	run, err := f.measure(ctx, app, fleet, leader.Config{Plan: p, LeavesFrom: leavesFrom, Start: start})
+	if run == nil {
+		return errors.Join(err, fleet.End(ctx))
+	}
+	if endErr := errors.Join(fleet.End(ctx), h.close()); endErr != nil && ctx.Err() == nil {
+		app.Out.Note("warning: %v", endErr)
+	}
+	if err != nil {
+		app.Out.Note("warning: the verification ended early: %v", err)
+	}
+	return f.output.show(app, run)
+}
+
+// gather starts the workers or waits for them, and asks them for their nodes.
+func (f *verifyFlags) gather(ctx context.Context, app *cli.App, h *host) (*leader.Fleet, error) {
+	if f.workers > 0 {
+		app.Out.Note("on each node: rdmactl cluster worker --join %s", doctor.Quote(h.invitation.String()))
+	}
+	for n := range f.local {
+		h.start(worker.New(worker.Config{Node: localNode(n, f.rails), Wait: verbs.WaitEvent}))
+	}
+	links, err := h.join(ctx, max(f.local, f.workers), f.wait)
+	if errors.Is(err, errLate) {
+		if len(links) < 2 {
+			return nil, cli.Exitf(cli.ExitPartial, "wait for workers: %w", err)
+		}
+		app.Out.Note("warning: %v", err)
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	fleet, missing, err := leader.NewFleet(ctx, leader.FleetConfig{Links: links})
+	if err != nil {
+		return nil, err
+	}
+	for _, why := range missing {
+		app.Out.Note("warning: a worker is left out: %v", why)
+	}
+	return fleet, nil
+}
+
+// makePlan finds the leaves of the nodes, and makes the plan.
+func (f *verifyFlags) makePlan(
+	ctx context.Context, app *cli.App, fleet *leader.Fleet, sources *leaf.Sources,
+) (p *plan.Plan, leavesFrom string, err error) {
+	nodes, err := fleet.Survey(ctx)
+	if err == nil {
+		leavesFrom, err = setLeaves(app, fleet, sources, nodes)
+	}
+	if err == nil {
+		p, err = plan.New(fleet.Cluster(), f.options())
+	}
+	if errors.Is(err, plan.ErrTooFew) {
+		err = cli.Exitf(cli.ExitPartial, "%w", err)
+	}
+	return p, leavesFrom, err
+}
+
+// measure runs the plan, with a journal.
+func (f *verifyFlags) measure(
+	ctx context.Context, app *cli.App, fleet *leader.Fleet, c leader.Config,
+) (*result.Run, error) {
+	c.Scale, c.Leaves, c.Suspects, c.Now = fleet.Scale(), inferLeaves(app), verdict.Retest, app.Now
+	c.Resume = f.old
+	j, err := f.openJournal(app)
+	if err != nil {
+		return nil, err
+	}
+	if j != nil {
+		defer func() { _ = j.Close() }() // each line was synced
+		c.Journal = leader.NewJournal(j)
+	}
+	progress := newProgress(app, c.Plan.Rest(f.done()).Rounds)
+	c.Progress = progress.show
+	defer progress.done()
+	run, err := leader.Verify(ctx, fleet, c)
+	if errors.Is(err, leader.ErrOtherPlan) {
+		return nil, cli.WithHints(cli.Exitf(cli.ExitUsage, "%w", err), "start the same nodes as before")
+	}
+	if err != nil && j != nil {
+		app.Out.Note("to continue: rdmactl cluster verify --resume %s", doctor.Quote(j.Name()))
+	}
+	return run, err
+}
