@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -168,6 +169,33 @@ func (f *Fleet) SetLeaves(leaves []string, facts func(node, card int) map[string
 			}
 		}
 	}
+}
+
+// rate returns the rate of a card in Gb/s, 0 if it is unknown.
+func (f *Fleet) rate(e plan.End) float64 {
+	for i, c := range f.cluster.Nodes[e.Node].Rails {
+		if c.Rail != int(e.Rail) {
+			continue
+		}
+		if c.Gbps > 0 {
+			return c.Gbps
+		}
+		gbps, _ := strconv.ParseFloat(f.nodes[e.Node].Cards[i].Facts[result.FactNetdevRate], 64)
+		return gbps
+	}
+	return 0
+}
+
+// Rateless returns the cards whose rate is unknown, for people: a share of it can't be told.
+func (f *Fleet) Rateless() (cards []string) {
+	for i, n := range f.cluster.Nodes {
+		for _, c := range n.Rails {
+			if f.nodes[i].State == result.NodeReady && !(f.rate(plan.End{Node: int32(i), Rail: int16(c.Rail)}) > 0) {
+				cards = append(cards, n.Name+" "+c.Device)
+			}
+		}
+	}
+	return cards
 }
 
 // Scale returns the scale of the figures, nil for hardware.

@@ -160,6 +160,7 @@ func (r *round) prepare(ctx context.Context) {
 		c := &commands[h.end.Node]
 		c.Edges = append(c.Edges, protocol.Edge{
 			ID: h.id, Rail: int(h.end.Rail), Flows: w.flows, Role: h.role, Steps: w.steps, Bytes: w.bytes,
+			Cap: r.capOf(w, h),
 		})
 	})
 	r.do(ctx, commands)
@@ -168,6 +169,16 @@ func (r *round) prepare(ctx context.Context) {
 			h.endpoints = h.reply.Endpoints
 		}
 	})
+}
+
+// capOf is the rate in Gb/s that an end of a connection may send, 0 for no limit: a share of the
+// slower card's rate.
+func (r *round) capOf(w *wire, h *half) float64 {
+	sends := h.role == protocol.RoleSend || h.role == protocol.RoleBoth
+	if r.t.Plan.Options.Gentle == 0 || !sends {
+		return 0
+	}
+	return r.t.Plan.Options.Share() * min(r.f.rate(w.halves[0].end), r.f.rate(w.halves[1].end))
 }
 
 // connect passes the numbers of each queue pair on to its peer.

@@ -56,7 +56,7 @@ func (p *Plan) Rest(done []int) Cost {
 	c.Bytes = p.bytes(sent)
 	for i, n := range p.Cluster.Nodes {
 		for _, card := range n.Rails {
-			c.MostPerCard = math.Max(c.MostPerCard, sent[i]*bytesPerSecond(card))
+			c.MostPerCard = math.Max(c.MostPerCard, sent[i]*p.bytesPerSecond(card))
 		}
 	}
 	return c
@@ -91,14 +91,14 @@ func (s *Stage) send(sent []float64, skip int) []float64 {
 func (p *Plan) bytes(sent []float64) (sum float64) {
 	for i, n := range p.Cluster.Nodes {
 		for _, card := range n.Rails {
-			sum += sent[i] * bytesPerSecond(card)
+			sum += sent[i] * p.bytesPerSecond(card)
 		}
 	}
 	return sum
 }
 
-// bytesPerSecond is the rate of a card, 0 if it is unknown.
-func bytesPerSecond(c Card) float64 { return c.Gbps * 1e9 / 8 }
+// bytesPerSecond is the rate at which a card sends, 0 if it is unknown.
+func (p *Plan) bytesPerSecond(c Card) float64 { return p.Options.Share() * c.Gbps * 1e9 / 8 }
 
 // trim takes rounds from stages until the estimated time is within the budget: first of the stage
 // that has the most rounds, so that every stage keeps a sample. A budget too small for one round of

@@ -43,6 +43,9 @@ type Options struct {
 	Flows int `json:"flows"`
 	// Step is how long a measurement of bandwidth lasts; 0: 1 s.
 	Step time.Duration `json:"step"`
+	// Gentle limits what a card sends to another one, in percent of the slower card's rate; 0 means
+	// no limit. All-reduce knows no limit, so the stage collective is left out with it.
+	Gentle float64 `json:"gentle,omitempty"`
 }
 
 const (
@@ -52,6 +55,15 @@ const (
 	// SetUp is what a round takes beside its measurement: queue pairs, a barrier, reports.
 	SetUp = 250 * time.Millisecond
 )
+
+// Share is the part of a card's rate that a measurement may use: 1 without a limit.
+func (o *Options) Share() float64 {
+	const percent = 100
+	if o.Gentle > 0 {
+		return o.Gentle / percent
+	}
+	return 1
+}
 
 // Plan is what a verification does.
 type Plan struct {
@@ -160,6 +172,15 @@ func (o *Options) complete() error {
 	if o.Budget < 0 || o.Step < 0 || o.Flows < 0 || o.AllPairs < 0 {
 		return fmt.Errorf("%w: budget %v, step %v, flows %d, all pairs %d: none may be negative",
 			ErrOptions, o.Budget, o.Step, o.Flows, o.AllPairs)
+	}
+	if !(o.Gentle >= 0 && o.Gentle <= 100) {
+		return fmt.Errorf("%w: gentle: %v %% is not 0 to 100", ErrOptions, o.Gentle)
+	}
+	if o.Gentle > 0 {
+		o.Stages = slices.DeleteFunc(slices.Clone(o.Stages), func(s Name) bool { return s == StageCollective })
+	}
+	if len(o.Stages) == 0 {
+		return fmt.Errorf("%w: no stage is left", ErrOptions)
 	}
 	if o.AllPairs == 0 {
 		o.AllPairs = defaultAllPairs

@@ -289,6 +289,23 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// TestGentleCost is the price of a tenth of the rate, and refuses what is no share.
+func TestGentleCost(t *testing.T) {
+	c := nodes(4, 2, 0)
+	full, tenth := mustPlan(t, c, Options{Stages: []Name{StagePairs}}), mustPlan(t, c,
+		Options{Stages: []Name{StagePairs, StageCollective}, Gentle: 10})
+	if got, want := tenth.Cost().Bytes, full.Cost().Bytes/10; math.Abs(got-want) > 1e-6*want {
+		t.Errorf("bytes at a tenth of the rate = %g, want %g", got, want)
+	}
+	for _, o := range []Options{
+		{Gentle: -1}, {Gentle: 101}, {Gentle: math.NaN()}, {Gentle: 10, Stages: []Name{StageCollective}},
+	} {
+		if _, err := New(c, o); !errors.Is(err, ErrOptions) {
+			t.Errorf("New(%+v) = %v, want %v", o, err, ErrOptions)
+		}
+	}
+}
+
 // TestRest is the price of what is left after some rounds.
 func TestRest(t *testing.T) {
 	p := mustPlan(t, nodes(4, 2, 0), Options{Stages: []Name{StageReach, StagePairs}})

@@ -65,6 +65,8 @@ type Edge struct {
 	Role  Role  `json:"role"`
 	Steps int   `json:"steps,omitempty"` // of a RoleAsk or RoleAnswer: messages at most; 0 means by time only
 	Bytes int64 `json:"bytes,omitempty"` // of a RoleCollective: the buffer of a step
+	// Cap is the rate in Gb/s that a RoleSend or RoleBoth sends at most; 0 means no limit.
+	Cap float64 `json:"cap,omitempty"`
 }
 
 // MaxFlows is the largest number of queue pairs of an edge.

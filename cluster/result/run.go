@@ -92,6 +92,14 @@ type Card struct {
 	Facts map[string]string `json:"facts,omitempty"` // [FactMTU] and others
 	// Failure is set for a card that can't be used at all.
 	Failure *Failure `json:"failure,omitempty"`
+	// Traffic is what the card carried before the run; nil if that could not be seen.
+	Traffic *Traffic `json:"traffic,omitempty"`
+}
+
+// Traffic is what a card sends and receives, in Gb/s.
+type Traffic struct {
+	Sent     float64 `json:"sentGbps"`
+	Received float64 `json:"receivedGbps"`
 }
 
 // Names of facts. Values are compared as text.
@@ -115,6 +123,7 @@ const (
 	FactNodeGUID   = "node-guid"   // of the device: 0002:c903:0000:0001
 	FactPortGUID   = "port-guid"   // of an InfiniBand port
 	FactNetdev     = "netdev"      // network device with the cable: eth0; of a bond its members: eth0, eth1
+	FactNetdevRate = "netdev-rate" // of that device in Gb/s, where RDMA is in software
 	FactSwitchID   = "switch-id"   // of the switch: its node GUID, or its LLDP chassis ID with its type
 	FactSwitch     = "switch"      // its name
 	FactSwitchPort = "switch-port" // its port at the other end of the cable

@@ -135,6 +135,9 @@ func (v *view) unfinished() {
 	if label := v.scale.Label; label != "" {
 		v.gap("absolute rates", "the figures are %s: peers are compared, line rates are a guide at most", label)
 	}
+	if g := v.run.Options.Gentle; g > 0 {
+		v.gap("full rate", "each card was measured at %g %% of its rate: links that can't do more are not told", g)
+	}
 	for _, r := range v.rails {
 		n := 0
 		for c := range v.cards {

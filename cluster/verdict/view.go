@@ -112,6 +112,7 @@ func (v *view) newCard(node, index int, c plan.Card) card {
 			x.mtu = mtu
 		}
 	}
+	x.line *= v.run.Options.Share()
 	return x
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/cluster/protocol"
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
@@ -19,6 +20,7 @@ type tally struct {
 	polls       int // that returned completions which count
 	early       int // completions before the end, also those that don't count
 	outstanding int
+	posted      int
 }
 
 // took returns the time that the counts belong to: from the end of the warm-up to the last
@@ -82,9 +84,27 @@ func (e *edge) fill(t *tally) error {
 				return err
 			}
 			t.outstanding++
+			t.posted++
 		}
 	}
 	return nil
+}
+
+// pause waits until the next message may be sent, and reports whether that is before the end: after
+// n messages, the time of n at the rate that is the limit must be over.
+func (e *edge) pause(ctx context.Context, t *tally, end time.Time) (bool, error) {
+	if !(e.spec.Cap > 0) {
+		return true, nil
+	}
+	due := t.start.Add(time.Duration(float64(t.posted) / e.spec.Cap * e.gbps(1) * float64(time.Second)))
+	wait := due.Sub(e.w.now())
+	switch {
+	case due.After(end):
+		return false, nil
+	case wait <= 0:
+		return true, nil
+	}
+	return true, clock.Sleep(ctx, e.w.cfg.Clock, wait)
 }
 
 func (e *edge) post(flow int) error {
@@ -130,10 +150,15 @@ func (e *edge) reap(ctx context.Context, t *tally, end time.Time) error {
 			t.warmUp--
 			t.first = now
 		}
-		if err := e.post(int(wc.ID)); err != nil {
+		again, err := e.pause(ctx, t, end)
+		if again && err == nil {
+			err = e.post(int(wc.ID))
+			t.outstanding++
+			t.posted++
+		}
+		if err != nil {
 			return err
 		}
-		t.outstanding++
 	}
 	return nil
 }

@@ -60,8 +60,18 @@ func (e *edge) layout() (slot, slots int) {
 // receives is the number of receive requests that an edge with messages keeps posted.
 const receives = 8
 
+// cappedDepth is the number of outstanding WRITEs of a pair of cards whose rate is limited: what
+// they send at once is the burst that others feel.
+const cappedDepth = 8
+
 // perFlow is the number of outstanding WRITEs of a flow.
-func (e *edge) perFlow() int { return max(1, e.w.cfg.Depth/e.spec.Flows) }
+func (e *edge) perFlow() int {
+	depth := e.w.cfg.Depth
+	if e.spec.Cap > 0 {
+		depth = min(depth, cappedDepth)
+	}
+	return max(1, depth/e.spec.Flows)
+}
 
 // open creates everything up to queue pairs in state INIT.
 func (e *edge) open(ctx context.Context) error {

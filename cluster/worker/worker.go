@@ -30,6 +30,8 @@ type Card struct {
 	// Counters returns counters of the card by the names of package result; nil stands for those of
 	// the opened device.
 	Counters func(context.Context) map[string]uint64
+	// Traffic looks for a while at what the card carries already; nil: that can't be seen.
+	Traffic func(context.Context) (result.Traffic, error)
 }
 
 // LocalOnly is the GIDIndex of an InfiniBand port that addresses its peers by LID.
@@ -153,6 +155,7 @@ func (w *Worker) survey(ctx context.Context) protocol.Reply {
 		w.cfg.Node = n
 	}
 	n := &w.cfg.Node
+	traffic := n.traffic(ctx)
 	reply := protocol.Reply{
 		Name: n.Name, Scale: n.Scale,
 		Node: &result.Node{State: result.NodeReady, Facts: n.Facts, Findings: n.Findings},
@@ -173,11 +176,29 @@ func (w *Worker) survey(ctx context.Context) protocol.Reply {
 		if d := w.devices[card.Rail]; d != nil {
 			facts = located(ctx, card, d)
 		}
-		reply.Node.Cards = append(reply.Node.Cards, result.Card{Facts: facts, Failure: failure})
+		reply.Node.Cards = append(reply.Node.Cards, result.Card{Facts: facts, Failure: failure, Traffic: traffic[i]})
 		reply.Rails = append(reply.Rails, plan.Card{Rail: card.Rail, Device: card.Name, Gbps: card.Gbps})
 	}
 	reply.Now = w.cfg.Time()
 	return reply
+}
+
+// traffic looks at what the cards carry, all at once; nil where that can't be seen.
+func (n *Node) traffic(ctx context.Context) []*result.Traffic {
+	all := make([]*result.Traffic, len(n.Cards))
+	var wg sync.WaitGroup
+	for i, c := range n.Cards {
+		if c.Traffic == nil {
+			continue
+		}
+		wg.Go(func() {
+			if t, err := c.Traffic(ctx); err == nil {
+				all[i] = &t
+			}
+		})
+	}
+	wg.Wait()
+	return all
 }
 
 // prepare creates the edges of a round.

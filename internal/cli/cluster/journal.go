@@ -67,11 +67,12 @@ func (f *verifyFlags) takeOver(flags *pflag.FlagSet) error {
 	same("step", f.step == o.Step, o.Step)
 	same("flows", f.flows == o.Flows, o.Flows)
 	same("seed", f.seed == o.Seed, o.Seed)
+	same("gentle", f.gentle == o.Gentle, o.Gentle)
 	if err != nil {
 		return cli.WithHints(cli.Exitf(cli.ExitUsage, "resume %s: %w", f.resume, err),
 			"--resume takes the plan from the journal: leave these flags out")
 	}
-	f.stages, f.budget, f.step, f.flows, f.seed = stages, o.Budget, o.Step, o.Flows, o.Seed
+	f.stages, f.budget, f.step, f.flows, f.seed, f.gentle = stages, o.Budget, o.Step, o.Flows, o.Seed, o.Gentle
 	f.old = run
 	return setStart(flags, run.Start)
 }

@@ -36,6 +36,9 @@ func engineCard(rail int, name string) worker.Card {
 	facts := map[string]string{result.FactGIDType: "RoCE v2"}
 	if netdev := engineNetdev(name); netdev != "" {
 		facts[result.FactNetdev] = netdev
+		if rate := netdevRate(hostRoot(), netdev); rate != "" {
+			facts[result.FactNetdevRate] = rate
+		}
 	}
 	return worker.Card{
 		Rail: rail, Name: name, Port: 1, Facts: facts,

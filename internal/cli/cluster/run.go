@@ -14,6 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/worker"
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
@@ -46,7 +47,11 @@ func (f *verifyFlags) run(ctx context.Context, app *cli.App, start map[string]st
 		return errors.Join(f.showPlan(app, p), fleet.End(ctx))
 	}
 	if err == nil {
+		compareNodes(app, fleet)
 		f.printPrice(app, p)
+		err = f.checkUse(app, fleet)
+	}
+	if err == nil {
 		err = f.ask(ctx, app, p)
 	}
 	if err != nil {
@@ -108,8 +113,37 @@ func (f *verifyFlags) makePlan(
 	if errors.Is(err, plan.ErrTooFew) {
 		err = cli.Exitf(cli.ExitPartial, "%w", err)
 	}
+	if cards := fleet.Rateless(); err == nil && f.gentle > 0 && len(cards) > 0 {
+		err = cli.Exitf(cli.ExitUsage, "--gentle %g: the rate of %s is unknown", f.gentle,
+			english.List(cards, shownCards))
+	}
 	return p, leavesFrom, err
 }
+
+// shownCards is how many cards a line of text names.
+const shownCards = 3
+
+// compareNodes says before any traffic how the nodes differ; the report says it again, with the
+// evidence.
+func compareNodes(app *cli.App, fleet *leader.Fleet) {
+	nodes, err := fleet.Survey(context.Background())
+	if err != nil {
+		return
+	}
+	run := &result.Run{Schema: result.Schema, Cluster: fleet.Cluster(), Nodes: nodes, Scale: fleet.Scale()}
+	differ := verdict.Find(run, verdict.Options{}).Verdicts
+	for i, v := range differ {
+		if i == shownDifferences {
+			app.Out.Note("warning: and %s of the nodes, which the report lists",
+				english.Count(len(differ)-i, "difference"))
+			break
+		}
+		app.Out.Note("warning: %s: %s", v.Where.Name, v.Words)
+	}
+}
+
+// shownDifferences is how many differences of nodes are printed before the run.
+const shownDifferences = 8
 
 // measure runs the plan, with a journal.
 func (f *verifyFlags) measure(

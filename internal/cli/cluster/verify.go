@@ -29,7 +29,8 @@ type verifyFlags struct {
 	journal      string
 	resume       string
 	plan         bool
-	yes          bool
+	yes, force   bool
+	gentle       float64
 	output       reportFlags
 
 	old *result.Run // of the journal to be resumed; nil for a new run
@@ -66,6 +67,10 @@ of such files. Otherwise they are inferred from round trips, if these tell them 
 The price is printed before the first stage; --budget shortens the longest stages until the estimate
 is within it, and --plan prints the price of each stage and measures nothing. On a terminal the
 command asks before it takes more than a minute, or sends more than 1 GB by a card; --yes answers.
+
+The nodes are compared first: drivers, firmware, MTU, clocks and others. Their traffic is looked at
+for a second; if cards are in use, nothing is measured without --force. --gentle 10 uses a tenth of
+each card's rate, and leaves out the stage collective.
 
 Every round is written to the journal, which rdmactl cluster report reads. --resume continues after
 the leader was ended, with the stages and workers of the journal.
@@ -128,6 +133,9 @@ func (f *verifyFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.resume, "resume", "", "continue the verification of this journal `FILE`")
 	flags.BoolVar(&f.plan, "plan", false, "print the stages and their price, and measure nothing; without --topology, "+
 		"no worker is started")
+	flags.BoolVar(&f.force, "force", false, "measure also if the fabric is in use")
+	flags.Float64Var(&f.gentle, "gentle", 0, "use at most this `PERCENT` of a card's rate between two cards "+
+		"(default 100)")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "don't ask before a run that takes long or sends much")
 	f.output.addTo(cmd)
 	cmd.MarkFlagsMutuallyExclusive("journal", "resume")
@@ -149,6 +157,8 @@ func (f *verifyFlags) validate() error {
 	case f.workers != 0 && f.listen == "" && !f.plan:
 		return cli.WithHints(errors.New("--workers: where shall they find this machine?"),
 			"give the address that the nodes reach: --listen 192.0.2.1:7700")
+	case !(f.gentle >= 0 && f.gentle <= 100):
+		return fmt.Errorf("--gentle %g is not 0 to 100", f.gentle)
 	case f.budget < 0 || f.step < 0 || f.flows < 0 || f.wait < 0:
 		return errors.New("--budget, --step, --flows and --wait can't be negative")
 	}
@@ -172,7 +182,7 @@ func (f *verifyFlags) validate() error {
 
 // options returns the options of the plan.
 func (f *verifyFlags) options() plan.Options {
-	o := plan.Options{Budget: f.budget, Seed: f.seed, Step: f.step, Flows: f.flows}
+	o := plan.Options{Budget: f.budget, Seed: f.seed, Step: f.step, Flows: f.flows, Gentle: f.gentle}
 	for _, s := range f.stages {
 		o.Stages = append(o.Stages, plan.Name(s))
 	}

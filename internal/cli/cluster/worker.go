@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdmakit/rdmakit/cluster/leaf"
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/cluster/worker"
@@ -111,7 +112,11 @@ func engineCards(ctx context.Context) (cards []worker.Card, err error) {
 	list, err := verbs.Devices(ctx, builtin.All()...)
 	for _, d := range list {
 		if d.Software && d.Name != "roce@lo" {
-			cards = append(cards, engineCard(len(cards), d.Name))
+			card := engineCard(len(cards), d.Name)
+			card.Traffic = func(ctx context.Context) (result.Traffic, error) {
+				return netdevTraffic(ctx, hostRoot(), leaf.Netdevs(card.Facts))
+			}
+			cards = append(cards, card)
 		}
 	}
 	return cards, err
@@ -135,6 +140,9 @@ func hardwareCard(snap *inventory.Snapshot, plan *launch.PortPlan, next int) (wo
 			return device, err
 		},
 		Counters: func(ctx context.Context) map[string]uint64 { return readCounters(ctx, plan.Device, plan.Port) },
+		Traffic: func(ctx context.Context) (result.Traffic, error) {
+			return cardTraffic(ctx, hostRoot(), plan.Device, plan.Port)
+		},
 	}
 	if p.Rail != nil {
 		card.Rail = *p.Rail

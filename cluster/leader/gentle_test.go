@@ -1,0 +1,87 @@
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rdmakit/rdmakit/cluster/leader"
+	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/cluster/worker"
+)
+
+// TestGentle measures with a tenth of the cards' rate of 100 Mb/s: each direction of a pair, and
+// each sender of an incast, sends 10 Mb/s and not more.
+func TestGentle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := fleetOf(t, newRig(t, 3, 1))
+		p, err := plan.New(f.Cluster(), plan.Options{Step: time.Second, Flows: 2, Gentle: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s := range p.Stages {
+			if s.Name == plan.StageCollective {
+				t.Error("a gentle plan has a stage of all-reduce, which knows no limit")
+			}
+		}
+		for _, stage := range []plan.Name{plan.StageLoopback, plan.StagePairs, plan.StageIncast} {
+			out, err := f.Measure(t.Context(), task(p, stage))
+			if err != nil || len(out.Samples) == 0 {
+				t.Fatalf("%s: %+v, %v", stage, out, err)
+			}
+			for _, s := range out.Samples {
+				if s.Detail != nil && s.Detail.Failure != nil || s.Gbps < 0.0098 || s.Gbps > 0.0102 {
+					t.Errorf("%s: %v Gb/s, %+v, want 0.01", stage, s.Gbps, s.Detail)
+				}
+			}
+		}
+	})
+}
+
+// used returns a worker of one card with the traffic that it sees.
+func used(name string, gbps float64, netdevRate string, traffic *result.Traffic) leader.Link {
+	card := worker.Card{Name: "mlx5_0", Gbps: gbps, Failure: &result.Failure{Step: result.StepOpen, Code: "other"}}
+	if netdevRate != "" {
+		card.Facts = map[string]string{result.FactNetdevRate: netdevRate}
+	}
+	card.Traffic = func(context.Context) (result.Traffic, error) {
+		if traffic == nil {
+			return result.Traffic{}, errors.New("no counter")
+		}
+		return *traffic, nil
+	}
+	return direct{worker.New(worker.Config{Node: worker.Node{Name: name, Cards: []worker.Card{card}}})}
+}
+
+// TestUse tells cards that carry more than a hundredth of their rate, in one direction at least.
+func TestUse(t *testing.T) {
+	links := []leader.Link{
+		used("idle", 400, "", &result.Traffic{Sent: 3.9, Received: 3.9}),
+		used("sends", 400, "", &result.Traffic{Sent: 4.1}),
+		used("receives", 400, "", &result.Traffic{Received: 390}),
+		used("software", 0, "10", &result.Traffic{Sent: 0.09}),
+		used("software-busy", 0, "10", &result.Traffic{Sent: 0.11}),
+		used("unknown-rate", 0, "", &result.Traffic{Sent: 0.11}),
+		used("unseen", 400, "", nil),
+	}
+	f, left, err := leader.NewFleet(t.Context(), leader.FleetConfig{Links: links})
+	if err != nil || len(left) > 0 {
+		t.Fatal(left, err)
+	}
+	use := f.Use()
+	want := []string{
+		"receives mlx5_0 sends 0 Gb/s and receives 390 Gb/s", "sends mlx5_0 sends 4.1 Gb/s and receives 0 Gb/s",
+		"software-busy mlx5_0 sends 0.11 Gb/s and receives 0 Gb/s",
+		"unknown-rate mlx5_0 sends 0.11 Gb/s and receives 0 Gb/s",
+	}
+	if !slices.Equal(use.Busy, want) || use.Unseen != 1 {
+		t.Errorf("Use = %q, %d unseen, want %q, 1", use.Busy, use.Unseen, want)
+	}
+	if got, want := f.Rateless(), []string{"unknown-rate mlx5_0"}; !slices.Equal(got, want) {
+		t.Errorf("Rateless = %q, want %q", got, want)
+	}
+}
