@@ -62,6 +62,21 @@ func (p *Plan) Rest(done []int) Cost {
 	return c
 }
 
+// Samples returns the number of measurements that a plan makes at most, without repetitions.
+func (p *Plan) Samples() (n int) {
+	for s := range p.Stages {
+		for r := range s.Rounds() {
+			for _, f := range r.Flows {
+				n += len(p.Rails)
+				if f.Both && s.Kind == KindBandwidth { // a latency is of both directions
+					n += len(p.Rails)
+				}
+			}
+		}
+	}
+	return n
+}
+
 // send adds to sent how long the nodes send in the rounds of a stage after the first ones, in
 // seconds, and returns what it added.
 func (s *Stage) send(sent []float64, skip int) []float64 {

@@ -306,6 +306,18 @@ func TestGentleCost(t *testing.T) {
 	}
 }
 
+// TestSamples counts the measurements of four nodes with two rails: both directions of a pair are
+// two.
+func TestSamples(t *testing.T) {
+	for name, want := range map[Name]int{
+		StageReach: 3 * 2 * 2, StagePairs: 3 * 2 * 2 * 2, StageLoopback: 2 * 4 * 2, StagePermutation: 4 * 4 * 2,
+	} {
+		if got := mustPlan(t, nodes(4, 2, 0), Options{Stages: []Name{name}}).Samples(); got != want {
+			t.Errorf("samples of stage %s = %d, want %d", name, got, want)
+		}
+	}
+}
+
 // TestRest is the price of what is left after some rounds.
 func TestRest(t *testing.T) {
 	p := mustPlan(t, nodes(4, 2, 0), Options{Stages: []Name{StageReach, StagePairs}})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -14,6 +15,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/leader"
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/inventory"
 )
 
 // journalPattern is the name of a journal, with the time at which the run began.
@@ -113,6 +115,46 @@ func (f *verifyFlags) done() (rounds []int) {
 		rounds = append(rounds, s.Done)
 	}
 	return rounds
+}
+
+// sampleBytes is the size of a measurement in a journal: with the rates of 16 flows and a few
+// counters, 250 to 500 bytes.
+const sampleBytes = 600
+
+// hostRails is the number of rails that a node is assumed to have before it is asked.
+const hostRails = 8
+
+// checkJournal returns an error if the journal of a run can't be made, or if its file system is
+// full: before anything is started in vain. freeOf returns the bytes that are left in a folder.
+func (f *verifyFlags) checkJournal(app *cli.App, freeOf func(folder string) (uint64, error)) error {
+	name := f.resume
+	if name == "" {
+		if f.journal == noJournal {
+			return nil
+		}
+		name = cmp.Or(f.journal, app.Now().Format(journalPattern))
+		if err := newFiles(name); err != nil {
+			return err
+		}
+	}
+	rails := hostRails
+	if f.local > 0 {
+		rails = f.rails
+	}
+	p, err := f.assumed(rails)
+	if err != nil {
+		return err
+	}
+	folder := filepath.Dir(name)
+	need := uint64(p.Samples()) * sampleBytes
+	free, err := freeOf(folder)
+	if err != nil || free >= need { // writing tells what is wrong otherwise
+		return nil //nolint:nilerr // as the comment says
+	}
+	const text = "write the journal %s: it may grow to %s, and %s has only %s left"
+	return cli.WithHints(cli.Exitf(cli.ExitUsage, text, name,
+		inventory.Limit{Bytes: need}, folder, inventory.Limit{Bytes: free}),
+		"--journal FILE writes it elsewhere, and --journal none writes none")
 }
 
 // openJournal opens the journal for writing: a new one, or that of a run to be resumed, behind its

@@ -37,17 +37,22 @@ func newPlanDocument(p *plan.Plan) planDocument {
 	}
 }
 
-// printPlan prints the price of a cluster of nodes that nobody has asked yet.
-func (f *verifyFlags) printPlan(app *cli.App) error {
+// assumed returns the plan for nodes that nobody has asked yet.
+func (f *verifyFlags) assumed(rails int) (*plan.Plan, error) {
 	var c plan.Cluster
 	for n := range max(f.local, f.workers) {
 		node := plan.Node{Name: fmt.Sprintf("node-%05d", n+1)}
-		for rail := range f.rails {
+		for rail := range rails {
 			node.Rails = append(node.Rails, plan.Card{Rail: rail, Device: "card-" + strconv.Itoa(rail)})
 		}
 		c.Nodes = append(c.Nodes, node)
 	}
-	p, err := plan.New(c, f.options())
+	return plan.New(c, f.options())
+}
+
+// printPlan prints the price for nodes that nobody has asked yet.
+func (f *verifyFlags) printPlan(app *cli.App) error {
+	p, err := f.assumed(f.rails)
 	if err != nil {
 		return err
 	}

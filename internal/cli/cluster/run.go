@@ -14,6 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/worker"
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/verbs"
 )
@@ -27,6 +28,9 @@ const joinLimit = 2 * time.Minute
 // run lets the workers join, measures, and prints what was found.
 func (f *verifyFlags) run(ctx context.Context, app *cli.App, start map[string]string) error {
 	if err := newFiles(f.output.html, f.output.save); err != nil {
+		return err
+	}
+	if err := f.checkJournal(app, wholefile.Free); err != nil && !f.plan {
 		return err
 	}
 	sources, err := readTopologies(f.topology)
