@@ -2,12 +2,14 @@ package report
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/result"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
 // TestCompareNoise compares healthy runs with other noise: nothing has changed.
@@ -99,5 +101,18 @@ func TestCompareScale(t *testing.T) {
 	old.Scale = &result.Scale{Label: "EMULATED", Rate: 100, Time: 1}
 	if _, err := Compare(old, now); err != nil {
 		t.Errorf("equal scales: %v", err)
+	}
+}
+
+// TestCompareSoftware says that figures of processors are no comparison of cards; those of an
+// emulation don't depend on them.
+func TestCompareSoftware(t *testing.T) {
+	c := Comparison{Compared: 1}
+	for scale, want := range map[string]bool{" (SOFTWARE)": true, " (EMULATED)": false, "": false} {
+		blocks := c.blocks(scale)
+		b, err := output.New(output.Options{}).Render(nil, blocks...)
+		if got := strings.Contains(string(b), "processors"); got != want || err != nil {
+			t.Errorf("comparison%s: %s, %v, want the caution: %v", scale, b, err, want)
+		}
 	}
 }

@@ -2,7 +2,9 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
@@ -82,6 +84,10 @@ func (c *Comparison) blocks(scale string) []output.Block {
 	for _, l := range c.lists() {
 		t.Lines = append(t.Lines, []output.Cell{output.Plain(l).Flow(0).Hang(2)}) //nolint:mnd // as titles
 	}
+	if strings.Contains(scale, result.LabelSoftware) {
+		t.Lines = append(t.Lines, []output.Cell{output.Dim("These figures depend on what else the processors did: a " +
+			"change may be theirs.").Flow(0)})
+	}
 	blocks := []output.Block{t}
 	if len(c.Changes) == 0 {
 		return blocks
@@ -93,6 +99,7 @@ func (c *Comparison) blocks(scale string) []output.Block {
 		{Name: "before", Align: output.AlignRight, Priority: 1},
 		{Name: "now", Align: output.AlignRight},
 		{Name: "change", Align: output.AlignRight},
+		{Name: "trend"},
 		{Name: "noise", Align: output.AlignRight, Priority: 2},
 	}}
 	const most = 40 // more are in the JSON form
@@ -100,13 +107,13 @@ func (c *Comparison) blocks(scale string) []output.Block {
 		if i == most {
 			break
 		}
-		change := output.Good(r.Percent)
+		change, word := output.Good(r.Percent), output.Good("better")
 		if r.Worse {
-			change = output.Bad(r.Percent)
+			change, word = output.Bad(r.Percent), output.Bad("worse")
 		}
 		table.Rows = append(table.Rows, []output.Cell{
 			output.Plain(r.Card), output.Plain(r.Rail), output.Plain(r.Metric), output.Plain(r.Before),
-			output.Plain(r.Now), change, output.Dim(r.Noise),
+			output.Plain(r.Now), change, word, output.Dim(r.Noise),
 		})
 	}
 	blocks = append(blocks, table)

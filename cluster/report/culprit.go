@@ -33,7 +33,7 @@ func culpritsOf(run *result.Run, v verdict.Report) []culprit {
 	for _, f := range v.Verdicts {
 		c := culprit{
 			Cause: f.Cause, Where: output.Clean(f.Where.Name), Title: output.Clean(f.Words),
-			Grade: lostText(f.Severity), Class: "warn", Confidence: percentText(f.Confidence),
+			Grade: lostText(f.Cause, f.Severity), Class: "warn", Confidence: percentText(f.Confidence),
 			Impact: impactText(f.Impact), Next: output.Clean(f.Next), TakeOut: cleanAll(f.TakeOut),
 			Ends: validEnds(run, f.Where.Ends),
 		}
@@ -102,9 +102,12 @@ func (c culprit) Node() int32 { return c.Ends[0].Node }
 func (c culprit) Rail() int16 { return c.Ends[0].Rail }
 
 // lostText returns how much of the capacity of a place is lost.
-func lostText(severity float64) string {
-	if severity <= 0 {
+func lostText(cause verdict.Cause, severity float64) string {
+	switch {
+	case severity <= 0:
 		return "no loss measured"
+	case cause == verdict.CauseJitter || cause == verdict.CausePauses: // not of all steps
+		return "up to " + percentText(severity) + " lost"
 	}
 	return percentText(severity) + " lost"
 }

@@ -20,8 +20,9 @@ type Collective struct {
 	Nodes     int     `json:"nodes"`
 	Runs      int     `json:"runs"`
 	Failed    int     `json:"failed"`
-	AlgBW     float64 `json:"algbw"` // GB/s, as nccl-tests define it
-	BusBW     float64 `json:"busbw"` // GB/s
+	Why       string  `json:"why,omitempty"` // of the first failure
+	AlgBW     float64 `json:"algbw"`         // GB/s, as nccl-tests define it
+	BusBW     float64 `json:"busbw"`         // GB/s
 	// Last is the card that was last most often, and LastShare how often: 0 to 1.
 	Last      string  `json:"last,omitempty"`
 	LastShare float64 `json:"lastShare,omitempty"`
@@ -91,6 +92,7 @@ func Collectives(run *result.Run) []Collective {
 		s.out.Runs++
 		if c.Failure != nil {
 			s.out.Failed++
+			s.out.Why = cmp.Or(s.out.Why, c.Failure.Text)
 			continue
 		}
 		s.out.Nodes = max(s.out.Nodes, c.Nodes)
@@ -183,9 +185,12 @@ func (c *Collective) row() []string {
 	}
 	switch {
 	case c.Failed == c.Runs:
-		row[3], row[4], row[5] = "–", "failed", "failed"
+		row[3], row[4], row[5], row[6] = "–", "failed", "failed", cmp.Or(output.Clean(c.Why), "–")
 	case c.Failed > 0:
 		row[6] += fmt.Sprintf("; %d of %d failed", c.Failed, c.Runs)
+		if c.Why != "" {
+			row[6] += ": " + output.Clean(c.Why)
+		}
 	}
 	return row
 }

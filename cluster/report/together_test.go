@@ -35,7 +35,8 @@ func TestTogether(t *testing.T) {
 			},
 			{Algorithm: "ring", Bytes: 1 << 20, Nodes: 1, AlgBW: 20, BusBW: 18},
 			{Algorithm: "ring", Bytes: 1 << 20, Failure: &result.Failure{Code: "lost"}, AlgBW: 999},
-			{Algorithm: "ring", Rail: 3, Failure: &result.Failure{Code: "lost"}},
+			{Algorithm: "ring", Rail: 3, Failure: &result.Failure{Code: "lost", Text: "b has vanished"}},
+			{Algorithm: "ring", Rail: 3, Failure: &result.Failure{Code: "lost", Text: "later"}},
 		},
 	}
 	wantBarriers := []Barrier{
@@ -51,7 +52,7 @@ func TestTogether(t *testing.T) {
 			LastShare: 1,
 		},
 		{Algorithm: "tree", Bytes: 1024, Nodes: 2, Runs: 1, AlgBW: 10, BusBW: 12},
-		{Rail: 3, Algorithm: "ring", Runs: 1, Failed: 1},
+		{Rail: 3, Algorithm: "ring", Runs: 2, Failed: 2, Why: "b has vanished"},
 	}
 	got := Collectives(run)
 	if diff := cmp.Diff(wantCollectives, got); diff != "" {
@@ -60,7 +61,7 @@ func TestTogether(t *testing.T) {
 	if row := got[0].row(); row[6] != "a mlx5_0 (100 %); 1 of 3 failed" {
 		t.Errorf("row of one that failed once: %q", row)
 	}
-	want := []string{"3", "ring", "0 bytes", "–", "failed", "failed", "–"}
+	want := []string{"3", "ring", "0 bytes", "–", "failed", "failed", "b has vanished"}
 	if diff := cmp.Diff(want, got[2].row()); diff != "" {
 		t.Errorf("row of a failed one (-want +got):\n%s", diff)
 	}
