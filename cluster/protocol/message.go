@@ -8,7 +8,7 @@ import (
 )
 
 // Version is the version of the messages. A leader refuses workers of another version.
-const Version = 1
+const Version = 2
 
 // MaxMessage is the largest message in bytes: the samples of a node with 64 cards and 10,000 steps
 // each fit in.

@@ -3,11 +3,12 @@ package protocol_test
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,187 +16,238 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 )
 
-const token = "0123456789abcdef"
-
-// start returns a server and a client of it, over HTTP/2 with TLS.
-func start(t *testing.T, cfg protocol.ServerConfig) (*protocol.Server, *protocol.Client) {
-	cfg.Token = token
-	s := protocol.NewServer(cfg)
-	h := httptest.NewUnstartedServer(s)
-	h.EnableHTTP2 = true
-	h.StartTLS()
-	t.Cleanup(func() {
-		s.Close()
-		h.Close()
-	})
-	return s, &protocol.Client{URL: h.URL, Token: token, HTTP: h.Client(), Patience: time.Second}
-}
-
-// TestWork passes commands to two workers and takes their replies.
+// TestWork passes commands to two workers over TCP and takes their replies.
 func TestWork(t *testing.T) {
-	s, c := start(t, protocol.ServerConfig{})
-	ended := make(chan error, 2)
-	for _, name := range []string{"a", "b"} {
-		go func() {
-			ended <- c.Work(t.Context(), func(_ context.Context, command protocol.Command) protocol.Reply {
-				return protocol.Reply{Name: name + " " + string(command.Kind)}
-			})
-		}()
+	s, err := protocol.NewServer(protocol.ServerConfig{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
 	}
-	var got []string
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	i, err := s.Invite(l.Addr().String(), protocol.Ticket{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i, err = protocol.ParseInvitation(i.String()); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 2)
+	names := make(chan string, 2)
+	for n, name := range []string{"a", "b"} {
+		c := protocol.Client{Invitation: i, Name: name, Tasks: n, Joined: func(name string) { names <- name }}
+		go func() { ended <- c.Work(t.Context(), answer) }()
+	}
+	tasks := map[string]int{}
 	for range 2 {
 		session, err := s.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range []protocol.Kind{protocol.KindSurvey, protocol.KindRun, protocol.KindEnd} {
+		tasks[session.Name()] += session.Tasks()
+		if session.Host() != "" || !strings.HasPrefix(session.Remote(), "127.0.0.1:") || session.Err() != nil {
+			t.Errorf("session of host %q at %s: %v", session.Host(), session.Remote(), session.Err())
+		}
+		var got []string
+		for _, k := range []protocol.Kind{protocol.KindPrepare, protocol.KindSurvey, protocol.KindEnd} {
 			r, err := session.Do(t.Context(), protocol.Command{Kind: k})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, r.Name[2:])
+			got = append(got, r.Name)
 		}
-	}
-	if diff := cmp.Diff([]string{"survey", "run", "end", "survey", "run", "end"}, got); diff != "" {
-		t.Errorf("replies differ (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"prepare", session.Name(), "end"}, got); diff != "" {
+			t.Errorf("replies differ (-want +got):\n%s", diff)
+		}
 	}
 	for range 2 {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+		delete(tasks, <-names)
+	}
+	if len(tasks) != 0 {
+		t.Errorf("workers that don't know that they have joined: %v", tasks)
+	}
+	if err := errors.Join(s.Close(), s.Close(), <-served); err != nil {
+		t.Error(err)
+	}
+	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		c.Close()
+		t.Error("the port is open after Close")
+	}
+	if err := s.Serve(newNetwork()); !errors.Is(err, http.ErrServerClosed) {
+		t.Errorf("Serve after Close: %v", err)
 	}
 }
 
-// post sends a request as a worker does, and returns the status and the text of the answer.
-func post(t *testing.T, c *protocol.Client, token, path, body string) (int, string) {
-	t.Helper()
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.URL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	q.Header.Set("Authorization", "Bearer "+token)
-	r, err := c.HTTP.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.StatusCode, string(b)
-}
-
-// TestRefused checks what a server refuses, and that the worker says why and doesn't try again.
-func TestRefused(t *testing.T) {
-	_, c := start(t, protocol.ServerConfig{})
-	for _, q := range []struct {
-		name, token, path, body string
-		code                    int
-		want                    string
-	}{
-		{"no token", "", "/v1/next", "{}", http.StatusUnauthorized, "wrong token"},
-		{"wrong token", token + "0", "/v1/next", "{}", http.StatusUnauthorized, "wrong token"},
-		{"path", token, "/v1/other", "{}", http.StatusNotFound, "unknown"},
-		{"not JSON", token, "/v1/next", "hello", http.StatusBadRequest, "invalid character"},
-		{"version", token, "/v1/next", `{"version":99,"session":"x"}`, http.StatusConflict, "use the same rdmactl"},
-		{"no session", token, "/v1/next", `{"version":1}`, http.StatusServiceUnavailable, "session names"},
-		{
-			"long session", token, "/v1/next", `{"version":1,"session":"` + strings.Repeat("x", 257) + `"}`,
-			http.StatusServiceUnavailable, "session names",
-		},
-		{
-			"too large", token, "/v1/next", `{"version":1,"session":"` + strings.Repeat("x",
-				protocol.MaxMessage) + `"}`,
-			http.StatusRequestEntityTooLarge, "more than",
-		},
-	} {
-		if code, text := post(t, c, q.token, q.path, q.body); code != q.code || !strings.Contains(text, q.want) {
-			t.Errorf("%s: %d %s, want %d with %q", q.name, code, text, q.code, q.want)
-		}
-	}
-	wrong := *c
-	wrong.Token = "wrong"
-	err := wrong.Work(t.Context(), nil)
-	if refused, ok := errors.AsType[*protocol.RefusedError](err); !ok || refused.Status != http.StatusUnauthorized {
-		t.Errorf("a worker with a wrong token: %v", err)
-	}
-}
-
-// TestLease checks that a worker that vanishes between two commands is noticed, and one that
-// vanishes while it works, by the limit of the command.
+// TestLease checks that a worker that vanishes while it works is noticed by its connection.
 func TestLease(t *testing.T) {
-	s, c := start(t, protocol.ServerConfig{Lease: 50 * time.Millisecond})
-	ctx, vanish := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- c.Work(ctx, func(context.Context, protocol.Command) protocol.Reply {
-			vanish()
-			return protocol.Reply{}
-		})
-	}()
-	session, err := s.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	limited, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("no answer to run"))
-	defer cancel()
-	_, err = session.Do(limited, protocol.Command{Kind: protocol.KindRun})
-	if err == nil || err.Error() != "no answer to run" {
-		t.Errorf("a worker that vanished while it worked: %v", err)
-	}
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the worker ended with %v", err)
-	}
-	if _, err := session.Do(t.Context(), protocol.Command{Kind: protocol.KindRun}); err == nil ||
-		!strings.Contains(err.Error(), "silent for 50ms") {
-		t.Errorf("a worker that is gone: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, protocol.ServerConfig{Lease: time.Minute})
+		var last net.Conn
+		c := r.client(r.invite(protocol.Ticket{}), "a")
+		dial := c.Dial
+		c.Dial = func(ctx context.Context) (conn net.Conn, err error) {
+			if last != nil {
+				return nil, errors.New("the host is down")
+			}
+			last, err = dial(ctx)
+			return last, err
+		}
+		ended := make(chan error, 1)
+		begun := time.Now()
+		go func() {
+			ended <- c.Work(t.Context(), func(context.Context, protocol.Command) protocol.Reply {
+				time.Sleep(10 * time.Minute) // longer than the lease: the connection is there
+				_ = last.Close()
+				return protocol.Reply{}
+			})
+		}()
+		session, err := r.server.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = session.Do(t.Context(), protocol.Command{Kind: protocol.KindRun})
+		if took := time.Since(begun); err == nil || err.Error() != "the worker has been silent for 1m0s" ||
+			took < 11*time.Minute || took > 12*time.Minute+time.Second {
+			t.Errorf("a worker that vanished while it worked: %v after %v", err, took)
+		}
+		if _, ok := errors.AsType[*protocol.UnreachableError](<-ended); !ok {
+			t.Errorf("the worker ended with %v", err)
+		}
+	})
+}
+
+// TestCommandLimit checks that a command ends with the leader's limit, and that the worker does the
+// next one although the reply to the first is late.
+func TestCommandLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, protocol.ServerConfig{})
+		c := r.client(r.invite(protocol.Ticket{}), "a")
+		ended := make(chan error, 1)
+		go func() {
+			ended <- c.Work(t.Context(), func(_ context.Context, c protocol.Command) protocol.Reply {
+				if c.Kind == protocol.KindRun {
+					time.Sleep(time.Minute)
+				}
+				return protocol.Reply{Name: string(c.Kind)}
+			})
+		}()
+		session, err := r.server.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		limited, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("no answer to run"))
+		defer cancel()
+		_, err = session.Do(limited, protocol.Command{Kind: protocol.KindRun})
+		if err == nil || err.Error() != "no answer to run" {
+			t.Errorf("a worker that is late: %v", err)
+		}
+		reply, err := session.Do(t.Context(), protocol.Command{Kind: protocol.KindConnect})
+		if err != nil || reply.Name != "connect" {
+			t.Errorf("reply of %q, %v", reply.Name, err)
+		}
+		r.end(session, ended)
+		if _, err := session.Do(t.Context(), protocol.Command{}); err == nil || err.Error() != "the worker has ended" {
+			t.Errorf("a worker that has ended: %v", err)
+		}
+	})
 }
 
 // TestLeaderGone checks that a worker ends when the leader has.
 func TestLeaderGone(t *testing.T) {
-	s, c := start(t, protocol.ServerConfig{})
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, protocol.ServerConfig{})
+		_, ended := r.joined(r.client(r.invite(protocol.Ticket{}), "a"))
+		synctest.Wait() // until it asks for work
+		if err := r.server.Close(); err != nil {
+			t.Error(err)
+		}
+		const want = "ends this worker: the verification has ended"
+		if err := <-ended; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("the worker ended with %v", err)
+		}
+		if _, err := r.server.Next(t.Context()); !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("Next after Close: %v", err)
+		}
+	})
+}
+
+// TestLeaves checks that a worker that is ended says so, and that its place is free then.
+func TestLeaves(t *testing.T) {
+	r := newRig(t, protocol.ServerConfig{Workers: 1})
+	i := r.invite(protocol.Ticket{})
+	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.Work(t.Context(), nil) }()
-	if _, err := s.Next(t.Context()); err != nil {
+	go func() { ended <- r.client(i, "a").Work(ctx, answer) }()
+	session, err := r.server.Next(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	s.Close()
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the verification has ended") {
+	why := errors.New("interrupt")
+	cancel(why)
+	_, err = session.Do(t.Context(), protocol.Command{Kind: protocol.KindRun})
+	if err == nil || err.Error() != "the worker has left: interrupt" || !errors.Is(session.Err(), err) {
+		t.Errorf("a worker that has left: %v, %v", err, session.Err())
+	}
+	if err := <-ended; !errors.Is(err, why) {
 		t.Errorf("the worker ended with %v", err)
 	}
+	r.end(r.joined(r.client(i, "a")))
+}
+
+// TestNext checks that Next ends with its context, and doesn't return workers that have gone.
+func TestNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, protocol.ServerConfig{})
+		for n := range 2 {
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- r.client(r.invite(protocol.Ticket{}), fmt.Sprint(n)).Work(ctx, answer) }()
+			synctest.Wait()
+			cancel()
+			<-ended
+		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("late"))
+		defer cancel()
+		if s, err := r.server.Next(ctx); err == nil || err.Error() != "late" {
+			t.Errorf("Next = %v, %v", s, err)
+		}
+	})
 }
 
 // TestLostAnswer checks that a worker that asks again gets the same command again, and that a reply
 // to another command is not taken for its.
 func TestLostAnswer(t *testing.T) {
-	s, c := start(t, protocol.ServerConfig{})
-	ask := func(body string) string {
-		_, text := post(t, c, token, "/v1/next", body)
-		return strings.TrimSpace(text)
+	r := newRig(t, protocol.ServerConfig{})
+	p := r.peer(identity(t))
+	if code, text := p.join("w", r.invite(protocol.Ticket{}).Secret, nil); code != http.StatusOK {
+		t.Fatal(text)
 	}
 	replies := make(chan string, 1)
 	go func() {
-		session, err := s.Next(t.Context())
+		session, err := r.server.Next(t.Context())
 		if err != nil {
 			return
 		}
-		r, _ := session.Do(t.Context(), protocol.Command{Kind: protocol.KindSurvey})
-		replies <- r.Name
-		s.Close() // ends the request that brought it
+		reply, _ := session.Do(t.Context(), protocol.Command{Kind: protocol.KindRun})
+		replies <- reply.Name
 	}()
-	const want = `{"seq":1,"command":{"kind":"survey","limit":0}}`
+	const want = `{"seq":1,"command":{"kind":"run","limit":0}}`
 	for _, body := range []string{
-		`{"version":1,"session":"w"}`, // the answer is lost
-		`{"version":1,"session":"w"}`,
-		`{"version":1,"session":"w","seq":7,"reply":{"name":"stale"}}`,
+		`{}`, // the answer is lost
+		`{}`,
+		`{"seq":7,"reply":{"name":"stale"}}`,
 	} {
-		if got := ask(body); got != want {
+		if _, got := p.post("/v1/next", body); got != want {
 			t.Errorf("answer to %s = %s, want %s", body, got, want)
 		}
 	}
-	ask(`{"version":1,"session":"w","seq":1,"reply":{"name":"right"}}`)
+	go p.post("/v1/next", `{"seq":1,"reply":{"name":"right"}}`)
 	if got := <-replies; got != "right" {
 		t.Errorf("the reply is that of %q", got)
 	}

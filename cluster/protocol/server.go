@@ -1,236 +1,254 @@
 package protocol
 
 import (
+	"cmp"
 	"context"
-	"crypto/subtle"
-	"encoding/json"
+	"crypto/sha256"
+	"crypto/tls"
 	"errors"
-	"fmt"
+	"io"
+	"log"
+	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/rdmakit/rdmakit/internal/version"
 )
 
-// The path of requests, and the limits of a server.
-const (
-	pathNext     = "/v1/next"
-	maxSessions  = 1 << 16
-	maxNameBytes = 256
-	// longPoll is how long a request waits for a command before the worker asks again.
-	longPoll = 20 * time.Second
-)
-
-// request is what a worker posts: who it is, and the reply to the command before.
-type request struct {
-	Version int    `json:"version"`
-	Session string `json:"session"` // chosen by the worker, unique
-	Seq     int    `json:"seq"`     // number of the command that Reply answers; 0 for the first request
-	Reply   *Reply `json:"reply,omitempty"`
-}
-
-// response is what the server answers: a command with its number, or none yet.
-type response struct {
-	Seq     int      `json:"seq"`
-	Command *Command `json:"command,omitempty"`
-	Error   string   `json:"error,omitempty"`
-}
-
-// ServerConfig configures a server.
+// ServerConfig configures a server. Zero values stand for the defaults.
 type ServerConfig struct {
-	// Token is what workers must present; it must not be empty.
-	Token string
-	// Lease is how long a worker may be silent between two commands; 0: 30 s.
+	// Certificate is the leader's, of [NewIdentity]; none: the server makes one.
+	Certificate tls.Certificate
+	// Workers is how many there may be; 0: any number. It also limits the connections of strangers.
+	Workers int
+	// Lease is how long a worker may be silent between two commands, or without a connection while
+	// it works on one; 0: 30 s.
 	Lease time.Duration
+	// Software is the version of rdmactl that workers must have too; "" is that of this program.
+	Software string
+	// Now is the clock of tickets; nil: the system's.
+	Now func() time.Time
+	// Refused is called for a worker that has an invitation and is refused nevertheless, with the
+	// name of its node and its address. It must not block.
+	Refused func(name, remote string, err *RefusedError)
+	// Verify checks a proof other than a ticket by which a worker wants to join, and returns the
+	// name of its node if the proof says it. The proof must be bound to the hash of the worker's
+	// certificate, or whoever sees it can use it. The text of a [RefusedError] is told to the
+	// worker, that of another error is not. It may be called concurrently. Nil: only tickets admit
+	// workers.
+	Verify func(proof string, client [sha256.Size]byte) (name string, err error)
+	// Prove returns a proof that the leader is the leader, for a worker that doesn't know the hash
+	// of its certificate (see [Client.Trust]). It must be bound to both hashes. Anybody may ask for
+	// it, and concurrently. Nil: there is none.
+	Prove func(client [sha256.Size]byte) (string, error)
 }
 
-const defaultLease = 30 * time.Second
+const (
+	defaultLease = 30 * time.Second
+	maxSessions  = 1 << 16
+	// closeLimit is how long closing waits for answers that are being sent.
+	closeLimit = time.Second
+)
 
-// Server is the leader's end. It is an [http.Handler]; each worker that joins is a [Session].
+// Server is the leader's end: each worker that joins is a [Session]. All methods may be called
+// concurrently.
 type Server struct {
-	cfg ServerConfig
+	cfg       ServerConfig
+	hash      [sha256.Size]byte
+	http      *http.Server
+	tickets   tickets
+	strangers *strangers
+	closed    chan struct{}
+	once      sync.Once
+	wg        sync.WaitGroup // of Serve and ServeConn
+	more      chan struct{}  // has an element if queue has one
 
 	mu       sync.Mutex
-	sessions map[string]*Session
-	joined   chan *Session
-	closed   chan struct{}
-	once     sync.Once
+	begun    bool
+	ended    bool
+	sessions map[[sha256.Size]byte]*Session // by the hash of the certificate
+	names    map[string]*Session            // by name, and by the name that the worker says
+	queue    []*Session                     // for Next
 }
 
-// NewServer returns a server. It panics if the token is empty: every worker would be let in.
-func NewServer(cfg ServerConfig) *Server {
-	if cfg.Token == "" {
-		panic("protocol: a server needs a token")
-	}
-	if cfg.Lease == 0 {
-		cfg.Lease = defaultLease
-	}
-	return &Server{
-		cfg: cfg, sessions: map[string]*Session{}, joined: make(chan *Session, maxSessions),
-		closed: make(chan struct{}),
-	}
-}
-
-// Next waits for a worker to join.
-func (s *Server) Next(ctx context.Context) (*Session, error) {
-	select {
-	case j := <-s.joined:
-		return j, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-s.closed:
-		return nil, http.ErrServerClosed
-	}
-}
-
-// Close ends the requests that wait. It may be called more than once.
-func (s *Server) Close() { s.once.Do(func() { close(s.closed) }) }
-
-// ServeHTTP answers a worker.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	code, answer := s.serve(w, r)
-	b, err := json.Marshal(answer)
-	if err != nil { // no command has what JSON can't have
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_, _ = w.Write(b) // a worker that has gone doesn't need it
-}
-
-// serve returns the status and the answer to a request.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) (int, response) {
-	const bearer = "Bearer "
-	token := r.Header.Get("Authorization")
-	if subtle.ConstantTimeCompare([]byte(token), []byte(bearer+s.cfg.Token)) != 1 {
-		return http.StatusUnauthorized, response{Error: "wrong token"}
-	}
-	if r.URL.Path != pathNext || r.Method != http.MethodPost {
-		return http.StatusNotFound, response{Error: r.Method + " " + r.URL.Path + ": unknown"}
-	}
-	var q request
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxMessage)).Decode(&q); err != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			text := fmt.Sprintf("message of more than %d bytes", MaxMessage)
-			return http.StatusRequestEntityTooLarge, response{Error: text}
+// NewServer returns a server, which admits nobody before [Server.Issue], unless there is
+// [ServerConfig.Verify].
+func NewServer(cfg ServerConfig) (*Server, error) {
+	if len(cfg.Certificate.Certificate) == 0 {
+		var err error
+		if cfg.Certificate, _, err = NewIdentity(time.Now()); err != nil {
+			return nil, err
 		}
-		return http.StatusBadRequest, response{Error: err.Error()}
 	}
-	if q.Version != Version {
-		const text = "the leader speaks version %d and the worker version %d: use the same rdmactl on all nodes"
-		return http.StatusConflict, response{Error: fmt.Sprintf(text, Version, q.Version)}
+	cfg.Lease = cmp.Or(cfg.Lease, defaultLease)
+	cfg.Software = cmp.Or(cfg.Software, Software())
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
-	session, err := s.session(q.Session)
-	if err != nil {
-		return http.StatusServiceUnavailable, response{Error: err.Error()}
+	s := &Server{
+		cfg: cfg, hash: sha256.Sum256(cfg.Certificate.Certificate[0]), closed: make(chan struct{}),
+		more: make(chan struct{}, 1), strangers: newStrangers(cfg.Workers),
+		sessions: map[[sha256.Size]byte]*Session{}, names: map[string]*Session{},
 	}
-	return session.serve(r.Context(), q)
+	s.http = s.newHTTP()
+	return s, nil
 }
 
-// session returns the session of a worker, which joins with its first request.
-func (s *Server) session(id string) (*Session, error) {
+// Software returns the version of rdmactl that this program is, as workers say it to the leader.
+func Software() string {
+	v := version.Info()
+	text := v.Version
+	if v.Commit != "" {
+		text += " " + v.Commit
+	}
+	return text[:min(len(text), maxText)]
+}
+
+// Limits of connections. A worker that works sends nothing for minutes; pings notice one that is
+// dead.
+const (
+	headerLimit  = 10 * time.Second // also of the TLS handshake
+	pingAfter    = 15 * time.Second
+	pingLimit    = 15 * time.Second
+	writeLimit   = 30 * time.Second // without a byte that the peer takes
+	maxHeader    = 8 << 10
+	maxStreams   = 8
+	streamBuffer = 256 << 10
+)
+
+// newHTTP returns the HTTP server of a leader.
+func (s *Server) newHTTP() *http.Server {
+	var only http.Protocols
+	only.SetHTTP2(true)
+	return &http.Server{
+		Handler: http.HandlerFunc(s.handle), TLSConfig: leaderTLS(s.cfg.Certificate), Protocols: &only,
+		ReadHeaderTimeout: headerLimit, IdleTimeout: -1, MaxHeaderBytes: maxHeader,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer,
+			SendPingTimeout: pingAfter, PingTimeout: pingLimit, WriteByteTimeout: writeLimit,
+		},
+		ConnContext: withConn,
+		ErrorLog:    log.New(io.Discard, "", 0), // of strangers that connect
+	}
+}
+
+// Hash returns the hash of the leader's certificate, for invitations.
+func (s *Server) Hash() [sha256.Size]byte { return s.hash }
+
+// Issue adds a ticket and returns it with what it left to the server.
+func (s *Server) Issue(t Ticket) (Ticket, error) { return s.tickets.issue(t, s.cfg.Now()) }
+
+// Invite issues a ticket and returns an invitation with it to a leader at an address.
+func (s *Server) Invite(addr string, t Ticket) (Invitation, error) {
+	t, err := s.Issue(t)
+	return Invitation{Addr: addr, Hash: s.hash, Secret: t.Secret}, err
+}
+
+// Serve accepts connections of workers until the server is closed: it then returns nil. It closes
+// the listener. There may be several.
+func (s *Server) Serve(l net.Listener) error {
+	return s.serve(&guard{Listener: l, strangers: s.strangers})
+}
+
+// ServeConn serves a worker over a connection that exists already, such as a [Pipe], until it ends
+// or the server is closed, and closes it. The session of the worker ends with the connection.
+func (s *Server) ServeConn(c net.Conn) error {
+	err := s.serve(newSingle(c, s.strangers))
+	if errors.Is(err, errSingle) {
+		return nil
+	}
+	return err
+}
+
+// serve serves what a listener accepts.
+func (s *Server) serve(l net.Listener) error {
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return errors.Join(http.ErrServerClosed, l.Close())
+	}
+	s.wg.Add(1)
+	s.mu.Unlock()
+	defer s.wg.Done()
+	if err := s.http.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Next waits for a worker to join. It doesn't return one that is known to have gone.
+func (s *Server) Next(ctx context.Context) (*Session, error) {
+	for {
+		if j := s.pop(); j != nil {
+			return j, nil
+		}
+		select {
+		case <-s.more:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-s.closed:
+			return nil, http.ErrServerClosed
+		}
+	}
+}
+
+// pop returns the worker that has joined first, nil if there is none.
+func (s *Server) pop() *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if session := s.sessions[id]; session != nil {
-		return session, nil
-	}
-	switch {
-	case id == "" || len(id) > maxNameBytes:
-		return nil, fmt.Errorf("session names have 1 to %d bytes", maxNameBytes)
-	case len(s.sessions) >= maxSessions:
-		return nil, fmt.Errorf("more than %d workers", maxSessions)
-	}
-	session := &Session{server: s, id: id, commands: make(chan *call), seen: time.Now()}
-	s.sessions[id] = session
-	s.joined <- session
-	return session, nil
-}
-
-// Session is a worker that has joined.
-type Session struct {
-	server   *Server
-	id       string
-	commands chan *call
-
-	mu      sync.Mutex
-	seq     int
-	pending *call
-	seen    time.Time // last request
-	waiting int       // requests that wait for a command
-}
-
-// call is a command and where its reply goes.
-type call struct {
-	command Command
-	reply   chan Reply
-}
-
-// serve takes the reply of a request and waits for the next command.
-func (j *Session) serve(ctx context.Context, q request) (int, response) {
-	j.mu.Lock()
-	j.seen = time.Now()
-	j.waiting++
-	if q.Reply != nil && j.pending != nil && q.Seq == j.seq {
-		j.pending.reply <- *q.Reply
-		j.pending = nil
-	}
-	if j.pending != nil { // the answer got lost: the command again
-		again := response{Seq: j.seq, Command: &j.pending.command}
-		j.waiting--
-		j.mu.Unlock()
-		return http.StatusOK, again
-	}
-	j.mu.Unlock()
-	defer func() {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.waiting--
-		j.seen = time.Now()
-	}()
-	timer := time.NewTimer(longPoll)
-	defer timer.Stop()
-	select {
-	case c := <-j.commands:
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.seq++
-		j.pending = c
-		return http.StatusOK, response{Seq: j.seq, Command: &c.command}
-	case <-timer.C:
-		return http.StatusOK, response{}
-	case <-ctx.Done():
-		return http.StatusOK, response{}
-	case <-j.server.closed:
-		return http.StatusGone, response{Error: "the verification has ended"}
-	}
-}
-
-// Do sends a command to the worker and waits for its reply. It fails when ctx ends, and before when
-// the worker doesn't come for the command within the lease.
-func (j *Session) Do(ctx context.Context, c Command) (Reply, error) {
-	one := &call{command: c, reply: make(chan Reply, 1)}
-	lease := time.NewTicker(j.server.cfg.Lease)
-	defer lease.Stop()
-	commands := j.commands
-	for {
-		select {
-		case commands <- one:
-			commands = nil // sent
-		case r := <-one.reply:
-			return r, nil
-		case <-lease.C:
-			if commands != nil && j.silent() {
-				return Reply{}, fmt.Errorf("the worker has been silent for %v", j.server.cfg.Lease)
-			}
-		case <-ctx.Done():
-			return Reply{}, context.Cause(ctx)
+	for len(s.queue) > 0 {
+		j := s.queue[0]
+		s.queue = s.queue[1:]
+		if j.Err() == nil {
+			s.signal()
+			return j
 		}
 	}
+	return nil
 }
 
-// silent reports whether the worker hasn't asked for a command within the lease.
-func (j *Session) silent() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.waiting == 0 && time.Since(j.seen) >= j.server.cfg.Lease
+// signal wakes one that waits for a worker, if there is one. s.mu is held.
+func (s *Server) signal() {
+	if len(s.queue) == 0 {
+		return
+	}
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+// Begin ends the admission of workers: who comes later is refused.
+func (s *Server) Begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = true
+}
+
+// Close ends the requests that wait, all connections and listeners, and waits for Serve and
+// ServeConn. It may be called more than once.
+func (s *Server) Close() error {
+	var err error
+	s.once.Do(func() {
+		s.mu.Lock()
+		s.ended = true
+		s.mu.Unlock()
+		close(s.closed)
+		s.strangers.close()
+		ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+		defer cancel()
+		if s.http.Shutdown(ctx) != nil { // some are still there
+			err = s.http.Close()
+		}
+	})
+	s.wg.Wait()
+	return err
+}
+
+// session returns the session of a certificate, nil if there is none.
+func (s *Server) session(client [sha256.Size]byte) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[client]
 }

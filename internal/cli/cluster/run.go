@@ -9,14 +9,13 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/leader"
 	"github.com/rdmakit/rdmakit/cluster/leaf"
 	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/cluster/verdict"
-	"github.com/rdmakit/rdmakit/cluster/worker"
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
 	"github.com/rdmakit/rdmakit/internal/text/english"
-	"github.com/rdmakit/rdmakit/verbs"
 )
 
 // maxWorkers is the largest number of workers.
@@ -37,7 +36,7 @@ func (f *verifyFlags) run(ctx context.Context, app *cli.App, start map[string]st
 	if err != nil {
 		return err
 	}
-	h, err := listen(ctx, cmp.Or(f.listen, "127.0.0.1:0"))
+	h, err := listen(ctx, app, cmp.Or(f.listen, "127.0.0.1:0"), max(f.local, f.workers))
 	if err != nil {
 		return err
 	}
@@ -77,10 +76,16 @@ func (f *verifyFlags) run(ctx context.Context, app *cli.App, start map[string]st
 // gather starts the workers or waits for them, and asks them for their nodes.
 func (f *verifyFlags) gather(ctx context.Context, app *cli.App, h *host) (*leader.Fleet, error) {
 	if f.workers > 0 {
-		app.Out.Note("on each node: rdmactl cluster worker --join %s", doctor.Quote(h.invitation.String()))
+		i, err := h.server.Invite(h.addr, protocol.Ticket{Workers: f.workers, Expires: time.Now().Add(f.wait)})
+		if err != nil {
+			return nil, err
+		}
+		app.Out.Note("on each node: rdmactl cluster worker --join %s", doctor.Quote(i.String()))
 	}
 	for n := range f.local {
-		h.start(worker.New(worker.Config{Node: localNode(n, f.rails), Wait: verbs.WaitEvent}))
+		if err := h.start(localNode(n, f.rails)); err != nil {
+			return nil, err
+		}
 	}
 	links, err := h.join(ctx, max(f.local, f.workers), f.wait)
 	if errors.Is(err, errLate) {

@@ -3,12 +3,14 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +36,8 @@ func newWorkerCommand(app *cli.App) *cobra.Command {
 		Short: "Measure on this node what the leader of a verification asks for",
 		Long: `Join a verification: measure on the cards of this node what its leader asks for, and end with it. The
 leader prints the line to run; the invitation in it has the hash of the leader's certificate and a
-secret, and is good for one verification.
+secret, and is good for one verification, for as many workers as it waits for. rdmactl must be the
+same as that of the leader.
 
 Cards are the ports that jobs use (rdmactl env --explain lists them). A node without RDMA devices
 uses RoCE v2 in user space on its network devices; its figures are marked SOFTWARE.
@@ -56,13 +59,37 @@ Exit codes:
 			if err != nil {
 				return err
 			}
-			return work(cmd.Context(), invitation, worker.New(worker.Config{Node: node}))
+			return joinLeader(cmd.Context(), app, invitation, node)
 		},
 	}
 	cmd.Flags().StringVar(&join, "join", "", "the `INVITATION` that the leader prints")
 	cmd.Flags().StringVar(&name, "name", "", "`NAME` of this node (default: its host name)")
 	_ = cmd.MarkFlagRequired("join") // the flag exists
 	return cmd
+}
+
+// joinLeader does what a leader asks for until it ends the worker, and notes what happens.
+func joinLeader(ctx context.Context, app *cli.App, i protocol.Invitation, node worker.Node) error {
+	c := &protocol.Client{
+		Invitation: i, Name: node.Name,
+		Joined: func(name string) { app.Out.Note("joined %s as %s", i.Addr, name) },
+		Waiting: func(err error, since time.Duration) {
+			app.Out.Note("can't reach the leader for %v, still trying: %v", since.Round(time.Second), err)
+		},
+	}
+	w := worker.New(worker.Config{Node: node})
+	measuring := false
+	err := c.Work(ctx, func(ctx context.Context, command protocol.Command) protocol.Reply {
+		if command.Kind == protocol.KindRun && !measuring {
+			measuring = true
+			app.Out.Note("measuring")
+		}
+		return w.Do(ctx, command)
+	})
+	if err = errors.Join(err, w.Close()); err == nil {
+		app.Out.Note("the verification has ended")
+	}
+	return err
 }
 
 // thisNode describes this machine for a worker.
