@@ -26,6 +26,7 @@ test   librdmacm-dev   /usr/include/rdma/rdma_cma.h
 test   libumad2sim0    /usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so
 test   linux-libc-dev  /usr/include/rdma/rdma_netlink.h
 test   iptables        iptables-nft
+test   munge           munged
 test   mpich           mpiexec.hydra
 test   nftables        nft
 test   opensm          opensm

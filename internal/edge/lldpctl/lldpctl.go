@@ -7,12 +7,13 @@
 package lldpctl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"time"
+
+	"github.com/rdmakit/rdmakit/internal/edge/process"
 )
 
 // Limit is how long lldpctl may take. A daemon that is well answers at once.
@@ -20,9 +21,6 @@ const Limit = 3 * time.Second
 
 // maxOutput is the largest output in bytes: about 2 KB a neighbour.
 const maxOutput = 16 << 20
-
-// errTooLong is the error for more output than any daemon has neighbours for.
-var errTooLong = fmt.Errorf("more than %d bytes of output", maxOutput)
 
 // Run returns what "lldpctl -f json" prints, within [Limit]. file is the program, "" that in the
 // path. Without lldpctl, the error matches [exec.ErrNotFound].
@@ -33,26 +31,12 @@ func Run(ctx context.Context, file string) ([]byte, error) {
 			return nil, fmt.Errorf("ask lldpd for neighbours: %w", err)
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, Limit, fmt.Errorf("no answer within %v", Limit))
-	defer cancel()
-	cmd := exec.CommandContext(ctx, file, "-f", "json") //nolint:gosec // the caller's program
-	stdout, stderr := limited{left: maxOutput}, limited{left: maxOutput}
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.WaitDelay = time.Second // for children that keep the pipes open
-	err := cmd.Run()
-	switch {
-	case ctx.Err() != nil:
-		err = context.Cause(ctx)
-	case stdout.left < 0:
-		err = errTooLong
-	case err != nil && stderr.b.Len() > 0:
-		line, _, _ := bytes.Cut(bytes.TrimSpace(stderr.b.Bytes()), []byte("\n"))
-		err = fmt.Errorf("%w: %s", err, line)
-	}
+	run := process.Command{File: file, Args: []string{"-f", "json"}, Limit: Limit, MaxOutput: maxOutput}
+	text, err := run.Output(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ask lldpd for neighbours: %w", err)
 	}
-	return stdout.b.Bytes(), nil
+	return text, nil
 }
 
 // find returns the file of lldpctl. It is in sbin, which the path of users often doesn't have.
@@ -65,18 +49,4 @@ func find() (string, error) {
 		return file, nil
 	}
 	return "", err
-}
-
-// limited keeps what is written until there is too much, and then takes no more.
-type limited struct {
-	b    bytes.Buffer
-	left int
-}
-
-// Write implements io.Writer.
-func (l *limited) Write(b []byte) (int, error) {
-	if l.left -= len(b); l.left < 0 {
-		return 0, errTooLong
-	}
-	return l.b.Write(b)
 }

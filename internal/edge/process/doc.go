@@ -7,4 +7,8 @@
 //	if s := gate.Close(); s == nil {
 //		err = p.Start(process.Exec) // returns only if it fails
 //	}
+//
+// It also runs programs that answer on standard output, within limits:
+//
+//	text, err := process.Command{File: "lldpctl", Limit: time.Second, MaxOutput: 1 << 20}.Output(ctx)
 package process
