@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// ErrNone is the error without a process manager that speaks PMI-1.
-var ErrNone = errors.New("no PMI server: neither PMI_FD nor PMI_PORT is set")
+// ErrNone is the error without a process manager that speaks PMI-1: there are no variables of one,
+// or they are left from another job and name no socket.
+var ErrNone = errors.New("no PMI server")
 
 // ErrMalformed is the error for an answer that isn't one of PMI-1.
 var ErrMalformed = errors.New("malformed answer of the PMI server")
@@ -68,7 +69,7 @@ func open(ctx context.Context, getenv func(string) string) (*Client, error) {
 	case port != "":
 		return dial(ctx, port, getenv)
 	}
-	return nil, ErrNone
+	return nil, fmt.Errorf("%w: neither PMI_FD nor PMI_PORT is set", ErrNone)
 }
 
 // openFD uses the inherited socket. It works on a duplicate until the server has answered, so that
@@ -88,7 +89,7 @@ func openFD(ctx context.Context, text string, getenv func(string) string) (*Clie
 	}
 	conn, err := inherit(fd)
 	if err != nil {
-		return nil, fmt.Errorf("PMI_FD=%s: %w", text, err)
+		return nil, fmt.Errorf("%w: PMI_FD=%s: %w", ErrNone, text, err)
 	}
 	c := newClient(conn)
 	if err := c.begin(ctx, rank, size); err != nil {
