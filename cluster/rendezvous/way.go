@@ -1,0 +1,125 @@
+package rendezvous
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+
+	"github.com/rdmakit/rdmakit/cluster/protocol"
+)
+
+// Task is what is known of this process as a task of a job.
+type Task struct {
+	// Launcher is its name, for errors; see [Slurm].
+	Launcher string
+	// Job identifies the job, and its step if there are such. It is the same for all tasks, and no
+	// secret. "" if the launcher gives none.
+	Job string
+	// Leader is where the leader listens, HOST:PORT, if the tasks know that by the launcher; "" if
+	// they don't.
+	Leader string
+}
+
+// Slurm is the Launcher of a [Task] that Slurm has started.
+const Slurm = "slurm"
+
+// Way is a way for workers to find the leader, and for both to trust each other.
+type Way interface {
+	// Publish makes the invitation known. The leader calls it when it listens.
+	Publish(ctx context.Context, i protocol.Invitation) error
+	// Find waits for the invitation. If try isn't nil, it is called with what was found, and must
+	// return an error if there is no leader; Find then looks for a newer invitation, if this way
+	// can have one. The invitation of a way with a Trust has only an address.
+	Find(ctx context.Context, try Try) (protocol.Invitation, error)
+	// Pass is called by tasks that are neither the leader nor a worker: others may wait for them.
+	Pass(ctx context.Context) error
+	// Trust proves the two ends to each other; nil if the invitation is enough.
+	Trust() Trust
+	// Close ends what Publish has begun. It may be called several times.
+	Close() error
+	// String names the way.
+	String() string
+}
+
+// Try checks whether an invitation leads to a leader.
+type Try func(context.Context, protocol.Invitation) error
+
+// Hash is the SHA-256 hash of a certificate.
+type Hash = [sha256.Size]byte
+
+// Pair are the certificates of the two ends of a connection.
+type Pair struct{ Leader, Worker Hash }
+
+// Role is the end that makes a proof. A proof of one isn't one of the other.
+type Role string
+
+// The roles.
+const (
+	RoleLeader Role = "leader"
+	RoleWorker Role = "worker"
+)
+
+// Trust proves the two ends of a connection to each other.
+type Trust interface {
+	// Prove returns the proof of an end of a connection.
+	Prove(ctx context.Context, from Role, p Pair) (string, error)
+	// Verify returns an error unless that end has made the proof for this connection.
+	Verify(ctx context.Context, from Role, proof string, p Pair) error
+}
+
+// statement is what a proof is about: a purpose, a version, and what must not differ.
+func statement(job string, from Role, p Pair) []byte {
+	return fmt.Appendf(nil, "rdmakit cluster verify, proof 1\nfrom %s\njob %q\nleader %x\nworker %x\n",
+		string(from), job, p.Leader, p.Worker)
+}
+
+// AtLeader returns the functions of a [protocol.ServerConfig] for a leader with a certificate. A
+// worker is told why it is refused.
+func AtLeader(ctx context.Context, t Trust, leader Hash) (
+	verify func(proof string, worker Hash) (name string, err error), prove func(worker Hash) (string, error),
+) {
+	verify = func(proof string, worker Hash) (string, error) {
+		if err := t.Verify(ctx, RoleWorker, proof, Pair{leader, worker}); err != nil {
+			return "", &protocol.RefusedError{Status: http.StatusUnauthorized, Text: err.Error()}
+		}
+		return "", nil
+	}
+	prove = func(worker Hash) (string, error) { return t.Prove(ctx, RoleLeader, Pair{leader, worker}) }
+	return verify, prove
+}
+
+// AtWorker returns the functions of a [protocol.Client] for a worker with a certificate.
+func AtWorker(ctx context.Context, t Trust, worker Hash) (
+	trust func(proof string, leader Hash) error, prove func(worker, leader Hash) (string, error),
+) {
+	trust = func(proof string, leader Hash) error {
+		return t.Verify(ctx, RoleLeader, proof, Pair{leader, worker})
+	}
+	prove = func(worker, leader Hash) (string, error) {
+		return t.Prove(ctx, RoleWorker, Pair{leader, worker})
+	}
+	return trust, prove
+}
+
+// proven is what the ways with a Trust have in common: the address is known, and nobody waits for
+// others.
+type proven struct{ leader string }
+
+// Publish does nothing.
+func (p proven) Publish(context.Context, protocol.Invitation) error { return nil }
+
+// Find returns the address at which the leader is to listen.
+func (p proven) Find(ctx context.Context, try Try) (protocol.Invitation, error) {
+	i := protocol.Invitation{Addr: p.leader}
+	if try == nil {
+		return i, nil
+	}
+	return i, try(ctx, i)
+}
+
+// Pass does nothing.
+func (p proven) Pass(context.Context) error { return nil }
+
+// Close does nothing.
+func (p proven) Close() error { return nil }
