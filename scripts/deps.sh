@@ -11,8 +11,11 @@ set -euo pipefail
 table() {
   cat <<'EOF'
 test   bash            bash
+test   busybox         busybox
+test   csh             csh
 test   dash            dash
 test   ethtool         ethtool
+test   fish            fish
 test   gcc             gcc
 test   libc6-dev       /usr/include/stdlib.h
 test   git             git
@@ -28,10 +31,16 @@ test   linux-libc-dev  /usr/include/rdma/rdma_netlink.h
 test   iptables        iptables-nft
 test   munge           munged
 test   mpich           mpiexec.hydra
+test   mksh            mksh
 test   nftables        nft
+test   openssh-client  ssh
+test   openssh-server  sshd
 test   opensm          opensm
 test   pciutils        lspci
 test   systemd         systemctl
+test   tcsh            tcsh
+test   util-linux      unshare
+test   zsh             zsh
 kernel bash            bash
 kernel binutils        strip
 kernel cpio            cpio
