@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,8 @@ type Fleet struct {
 type FleetConfig struct {
 	Links []Link
 	// Names are the nodes of the links, if they are known before the workers answer; nil if not. A
-	// node with a name that doesn't answer is part of the cluster, as absent.
+	// node with a name that doesn't answer is part of the cluster, as absent. "" leaves the name to
+	// the worker.
 	Names []string
 	// Grace is how long a worker may take beyond the length of a measurement; 0: 10 s.
 	Grace time.Duration
@@ -74,6 +76,9 @@ func NewFleet(ctx context.Context, c FleetConfig) (*Fleet, map[int]error, error)
 	for _, i := range c.order(replies) {
 		r := &replies[i]
 		err := errs[i]
+		if i < len(c.Names) {
+			r.Name = cmp.Or(c.Names[i], r.Name)
+		}
 		if err == nil {
 			err = checkSurvey(r, names)
 		}
@@ -184,6 +189,24 @@ func (f *Fleet) rate(e plan.End) float64 {
 		return gbps
 	}
 	return 0
+}
+
+// SameMachines returns the nodes that are one machine by several names, for people: gpu001 is
+// login1.
+func (f *Fleet) SameMachines() (same []string) {
+	first := map[string]string{}
+	for i, n := range f.cluster.Nodes {
+		machine := f.nodes[i].Facts[result.FactMachine]
+		if machine == "" {
+			continue
+		}
+		if name, ok := first[machine]; ok {
+			same = append(same, n.Name+" is "+name)
+			continue
+		}
+		first[machine] = n.Name
+	}
+	return same
 }
 
 // Rateless returns the cards whose rate is unknown, for people: a share of it can't be told.

@@ -85,3 +85,31 @@ func TestUse(t *testing.T) {
 		t.Errorf("Rateless = %q, want %q", got, want)
 	}
 }
+
+// TestNames gives nodes the names that the leader knows them by, and finds one machine with two.
+func TestNames(t *testing.T) {
+	on := func(machine string) leader.Link {
+		node := worker.Node{Name: "localhost", Cards: []worker.Card{{Name: "x", Failure: &result.Failure{Code: "other"}}}}
+		if machine != "" {
+			node.Facts = map[string]string{result.FactMachine: machine}
+		}
+		return direct{worker.New(worker.Config{Node: node})}
+	}
+	f, left, err := leader.NewFleet(t.Context(), leader.FleetConfig{
+		Links: []leader.Link{on("a"), on("b"), on("a"), on(""), on("")},
+		Names: []string{"gpu1", "gpu2", "login", "gpu3", "gpu4"},
+	})
+	if err != nil || len(left) > 0 {
+		t.Fatal(left, err)
+	}
+	var names []string
+	for _, n := range f.Cluster().Nodes {
+		names = append(names, n.Name)
+	}
+	if want := []string{"gpu1", "gpu2", "login", "gpu3", "gpu4"}; !slices.Equal(names, want) {
+		t.Errorf("names %q, want %q", names, want)
+	}
+	if got, want := f.SameMachines(), []string{"login is gpu1"}; !slices.Equal(got, want) {
+		t.Errorf("SameMachines = %q, want %q", got, want)
+	}
+}

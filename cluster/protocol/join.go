@@ -117,17 +117,15 @@ func (s *Server) add(
 	if err := s.refuses(q, g, name); err != nil {
 		return nil, err
 	}
-	for _, n := range []string{q.Name, name} {
-		if old := s.names[n]; old != nil {
-			old.lose(errReplaced)
-			s.forget(old)
-		}
+	if old := s.names[name]; old != nil {
+		old.lose(errReplaced)
+		s.forget(old)
 	}
 	g.used++
 	j := newSession(s, client, g)
 	j.node, j.name, j.remote, j.tasks = q.Name, name, remote, max(q.Tasks, 1)
 	c.welcome(j)
-	s.sessions[client], s.names[q.Name], s.names[name] = j, j, j
+	s.sessions[client], s.names[name] = j, j
 	s.queue = append(slices.DeleteFunc(s.queue, func(j *Session) bool { return j.Err() != nil }), j)
 	s.signal()
 	return j, nil
@@ -142,10 +140,8 @@ func (s *Server) refuses(q *joinRequest, g *grant, name string) *RefusedError {
 		return refuse(http.StatusConflict, "the leader is rdmactl %s and the worker rdmactl %s, and their results "+
 			"can't be compared: use the same rdmactl on all nodes", s.cfg.Software, q.Software)
 	}
-	for _, n := range []string{q.Name, name} {
-		if old := s.names[n]; old != nil && old.connected() {
-			return refuse(http.StatusConflict, "a worker of %s has already joined, from %s", n, old.remote)
-		}
+	if old := s.names[name]; old != nil && old.connected() {
+		return refuse(http.StatusConflict, "a worker of %s has already joined, from %s", name, old.remote)
 	}
 	switch {
 	case s.begun:
@@ -188,9 +184,7 @@ func (s *Server) leave(j *Session, why string) {
 // forget removes a session. s.mu is held.
 func (s *Server) forget(j *Session) {
 	delete(s.sessions, j.client)
-	for _, n := range []string{j.node, j.name} {
-		if s.names[n] == j {
-			delete(s.names, n)
-		}
+	if s.names[j.name] == j {
+		delete(s.names, j.name)
 	}
 }

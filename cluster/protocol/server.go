@@ -68,7 +68,7 @@ type Server struct {
 	begun    bool
 	ended    bool
 	sessions map[[sha256.Size]byte]*Session // by the hash of the certificate
-	names    map[string]*Session            // by name, and by the name that the worker says
+	names    map[string]*Session            // by name
 	queue    []*Session                     // for Next
 }
 

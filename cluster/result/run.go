@@ -119,6 +119,10 @@ const (
 	FactClass    = "traffic-class" // of the packets that jobs send: 106
 	FactPFC      = "pfc"           // priorities with flow control: 3
 
+	// FactMachine is of a node and tells machines apart: its boot and its network namespace. It is
+	// not compared.
+	FactMachine = "machine"
+
 	// The following say where a card is, and are not compared.
 	FactNodeGUID   = "node-guid"   // of the device: 0002:c903:0000:0001
 	FactPortGUID   = "port-guid"   // of an InfiniBand port

@@ -16,43 +16,60 @@ import (
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
-// host is the leader's end of the workers: a port at which they ask for work.
+// host is the leader's end of the workers: they ask it for work.
 type host struct {
 	app    *cli.App
 	server *protocol.Server
-	addr   string
 	wg     sync.WaitGroup
-	start  func(worker.Node) error // starts a worker in this process, which ends with the host
-	stop   context.CancelFunc      // of these workers
 
-	mu   sync.Mutex
-	errs []error
+	mu    sync.Mutex
+	stops []context.CancelFunc // end what was started
+	errs  []error
 }
 
-// listen opens the port for a number of workers. Only those with an invitation are let in.
-func listen(ctx context.Context, app *cli.App, addr string, workers int) (*host, error) {
+// newHost returns the leader's end for a number of workers. Nothing listens before [host.listen].
+func newHost(app *cli.App, cfg protocol.ServerConfig) (*host, error) {
 	h := &host{app: app}
+	cfg.Refused = h.refused
 	var err error
-	if h.server, err = protocol.NewServer(protocol.ServerConfig{Workers: workers, Refused: h.refused}); err != nil {
-		return nil, fmt.Errorf("prepare to listen for workers: %w", err)
+	if h.server, err = protocol.NewServer(cfg); err != nil {
+		return nil, fmt.Errorf("prepare for workers: %w", err)
 	}
+	return h, nil
+}
+
+// within returns a context that ends with the host, too.
+func (h *host) within(ctx context.Context) context.Context {
+	ctx, stop := context.WithCancel(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stops = append(h.stops, stop)
+	return ctx
+}
+
+// start starts a worker in this process, which ends with the host.
+func (h *host) start(ctx context.Context, n worker.Node) error {
+	i, err := h.server.Invite(stdioAddr, protocol.Ticket{Host: n.Name})
+	if err != nil {
+		return err
+	}
+	ours, theirs := net.Pipe()
+	ctx = h.within(ctx)
+	h.wg.Go(func() { _ = h.server.ServeConn(ours) }) // the worker's error says more
+	h.wg.Go(func() { h.work(ctx, i, n, theirs) })
+	return nil
+}
+
+// listen opens a port for workers, and returns its address. Only those with an invitation are let
+// in.
+func (h *host) listen(ctx context.Context, addr string) (string, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen for workers: %w", err)
-	}
-	h.addr = l.Addr().String()
-	local, stop := context.WithCancel(ctx)
-	h.stop = stop
-	h.start = func(n worker.Node) error {
-		i, err := h.server.Invite(h.addr, protocol.Ticket{Host: n.Name})
-		if err == nil {
-			h.wg.Go(func() { h.work(local, i, n) })
-		}
-		return err
+		return "", fmt.Errorf("listen for workers: %w", err)
 	}
 	h.wg.Go(func() { h.failed(h.server.Serve(l)) })
-	return h, nil
+	return l.Addr().String(), nil
 }
 
 // refused notes a worker that has an invitation and is refused nevertheless.
@@ -61,9 +78,9 @@ func (h *host) refused(name, remote string, err *protocol.RefusedError) {
 }
 
 // work runs a worker of this process; that ctx ends it is no fault.
-func (h *host) work(ctx context.Context, i protocol.Invitation, n worker.Node) {
+func (h *host) work(ctx context.Context, i protocol.Invitation, n worker.Node, conn net.Conn) {
 	w := worker.New(worker.Config{Node: n, Wait: verbs.WaitEvent})
-	c := &protocol.Client{Invitation: i, Name: n.Name}
+	c := &protocol.Client{Invitation: i, Name: n.Name, Dial: protocol.Once(conn)}
 	if err := errors.Join(c.Work(ctx, w.Do), w.Close()); ctx.Err() == nil {
 		h.failed(err)
 	}
@@ -124,7 +141,11 @@ func (h *host) failed(err error) {
 // called more than once.
 func (h *host) close() error {
 	h.failed(h.server.Close())
-	h.stop()
+	h.mu.Lock()
+	for _, stop := range h.stops {
+		stop()
+	}
+	h.mu.Unlock()
 	h.wg.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()

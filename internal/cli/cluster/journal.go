@@ -26,7 +26,7 @@ const noJournal = "none"
 
 // startFlags are the flags that say how workers are started. A journal has their values, so that
 // --resume alone starts the same ones.
-var startFlags = []string{"local", "rails", "workers", "listen"}
+var startFlags = []string{"local", "rails", "workers", "listen", "hosts", "ssh", "remote-path"}
 
 // startOf returns the start flags that were given.
 func startOf(flags *pflag.FlagSet) map[string]string {

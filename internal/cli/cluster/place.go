@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"context"
+	"io/fs"
 	"maps"
 	"net/netip"
+	"os"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/cluster/leaf"
@@ -11,6 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/worker"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/edge/lldpctl"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
@@ -33,6 +36,20 @@ func placeOf(snap *inventory.Snapshot, d *inventory.Device, p *inventory.Port) m
 		facts[result.FactNetdev] = strings.Join(n.Connectors(), ", ")
 	}
 	return facts
+}
+
+// thisMachine returns what tells this machine from others, "" if that is unknown: two nodes on one
+// machine have network namespaces of their own.
+func thisMachine() string {
+	boot, err := fs.ReadFile(hostRoot(), sysfs.ProcBootID)
+	if err != nil {
+		return ""
+	}
+	namespace, err := os.Readlink("/" + sysfs.ProcSelfNetNS)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(boot)) + " " + namespace
 }
 
 // engineNetdev returns the network device of an engine in user space, "" if it is unknown.

@@ -40,7 +40,7 @@ func newPlanDocument(p *plan.Plan) planDocument {
 // assumed returns the plan for nodes that nobody has asked yet.
 func (f *verifyFlags) assumed(rails int) (*plan.Plan, error) {
 	var c plan.Cluster
-	for n := range max(f.local, f.workers) {
+	for n := range f.nodes() {
 		node := plan.Node{Name: fmt.Sprintf("node-%05d", n+1)}
 		for rail := range rails {
 			node.Rails = append(node.Rails, plan.Card{Rail: rail, Device: "card-" + strconv.Itoa(rail)})

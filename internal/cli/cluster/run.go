@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -36,7 +35,7 @@ func (f *verifyFlags) run(ctx context.Context, app *cli.App, start map[string]st
 	if err != nil {
 		return err
 	}
-	h, err := listen(ctx, app, cmp.Or(f.listen, "127.0.0.1:0"), max(f.local, f.workers))
+	h, err := newHost(app, protocol.ServerConfig{Workers: f.nodes()})
 	if err != nil {
 		return err
 	}
@@ -73,21 +72,12 @@ func (f *verifyFlags) run(ctx context.Context, app *cli.App, start map[string]st
 	return f.output.show(app, run)
 }
 
+// nodes is how many nodes the flags ask for.
+func (f *verifyFlags) nodes() int { return max(f.local, f.workers, len(f.hosts.names)) }
+
 // gather starts the workers or waits for them, and asks them for their nodes.
 func (f *verifyFlags) gather(ctx context.Context, app *cli.App, h *host) (*leader.Fleet, error) {
-	if f.workers > 0 {
-		i, err := h.server.Invite(h.addr, protocol.Ticket{Workers: f.workers, Expires: time.Now().Add(f.wait)})
-		if err != nil {
-			return nil, err
-		}
-		app.Out.Note("on each node: rdmactl cluster worker --join %s", doctor.Quote(i.String()))
-	}
-	for n := range f.local {
-		if err := h.start(localNode(n, f.rails)); err != nil {
-			return nil, err
-		}
-	}
-	links, err := h.join(ctx, max(f.local, f.workers), f.wait)
+	links, names, err := f.links(ctx, app, h)
 	if errors.Is(err, errLate) {
 		if len(links) < 2 {
 			return nil, cli.Exitf(cli.ExitPartial, "wait for workers: %w", err)
@@ -98,14 +88,43 @@ func (f *verifyFlags) gather(ctx context.Context, app *cli.App, h *host) (*leade
 	if err != nil {
 		return nil, err
 	}
-	fleet, missing, err := leader.NewFleet(ctx, leader.FleetConfig{Links: links})
+	fleet, missing, err := leader.NewFleet(ctx, leader.FleetConfig{Links: links, Names: names})
 	if err != nil {
 		return nil, err
 	}
 	for _, why := range missing {
 		app.Out.Note("warning: a worker is left out: %v", why)
 	}
+	if twice := fleet.SameMachines(); len(twice) > 0 && f.local == 0 {
+		err := cli.Exitf(cli.ExitUsage, "the same machine by two names: %s", english.List(twice, shownCards))
+		return nil, errors.Join(err, fleet.End(ctx))
+	}
 	return fleet, nil
+}
+
+// links returns the connections to the workers, with the names of their nodes if they are known.
+func (f *verifyFlags) links(ctx context.Context, app *cli.App, h *host) ([]leader.Link, []string, error) {
+	switch {
+	case len(f.hosts.names) > 0:
+		return h.remoteHosts(ctx, &f.hosts, f.wait)
+	case f.workers > 0:
+		addr, err := h.listen(ctx, f.listen)
+		if err != nil {
+			return nil, nil, err
+		}
+		i, err := h.server.Invite(addr, protocol.Ticket{Workers: f.workers, Expires: time.Now().Add(f.wait)})
+		if err != nil {
+			return nil, nil, err
+		}
+		app.Out.Note("on each node: rdmactl cluster worker --join %s", doctor.Quote(i.String()))
+	}
+	for n := range f.local {
+		if err := h.start(ctx, localNode(n, f.rails)); err != nil {
+			return nil, nil, err
+		}
+	}
+	links, err := h.join(ctx, f.nodes(), f.wait)
+	return links, nil, err
 }
 
 // makePlan finds the leaves of the nodes, and makes the plan.

@@ -18,6 +18,7 @@ import (
 // verifyFlags are the flags of the command.
 type verifyFlags struct {
 	local, rails int
+	hosts        hostFlags
 	workers      int
 	listen       string
 	wait         time.Duration
@@ -45,8 +46,12 @@ func newVerifyCommand(app *cli.App) *cobra.Command {
 card, direction, cable or uplink, with the evidence and the next physical step.
 
 --local N is for a first try: N workers on the loopback network of this machine, with RoCE v2 in
-user space. It needs no hardware, and its figures are those of this machine's processors. With
---workers N, the command prints the line to run on each node, and waits for them.
+user space. It needs no hardware, and its figures are those of this machine's processors.
+
+--hosts LIST starts the workers by ssh, with your configuration, keys, agent and jump hosts, 64 at a
+time. This executable is copied to ~/.cache/rdmakit of each host, unless it is there already, and
+nothing else is left. All goes through ssh: no port is opened, and workers end when ssh does. With
+--workers N, the command prints the line to run on each node by other means, and waits for them.
 
 The stages run from the inside out, so that no link is blamed for the fault of a host:
 
@@ -83,7 +88,9 @@ Exit codes:
     3   no node with a card
     7   not everything could be measured: a node vanished or never joined, or the run was ended early`,
 		Example: `  rdmactl cluster verify --local 4
-  rdmactl cluster verify --workers 16 --listen 192.0.2.1:7700 --budget 5m
+  rdmactl cluster verify --hosts 'gpu[001-016]' --budget 5m
+  rdmactl cluster verify --hosts nodes.txt --ssh 'ssh -F lab.conf' --gentle 10 --yes
+  rdmactl cluster verify --workers 16 --listen 192.0.2.1:7700
   rdmactl cluster verify --local 8 --rails 2 --stages reach,pairs --budget 1m
   rdmactl cluster verify --workers 16 --listen 192.0.2.1:7700 --topology sweep.json
   rdmactl cluster verify --workers 64 --rails 8 --plan
@@ -97,6 +104,9 @@ Exit codes:
 			if f.old != nil && !f.old.Ended.IsZero() {
 				app.Out.Note("%s is the journal of a verification that has ended: nothing is left to measure", f.resume)
 				return f.output.show(app, f.old)
+			}
+			if err := f.hosts.read(app.Stdin); err != nil {
+				return err
 			}
 			if err := f.validate(); err != nil {
 				return cli.UsageError(cmd, err)
@@ -118,6 +128,7 @@ func (f *verifyFlags) addTo(cmd *cobra.Command) {
 	flags.IntVar(&f.rails, "rails", 1,
 		fmt.Sprintf("with --local or --plan: `NUMBER` of rails of each worker, 1 to %d", maxLocalRails))
 	flags.IntVar(&f.workers, "workers", 0, "wait for this `NUMBER` of workers, rdmactl cluster worker --join")
+	f.hosts.addTo(cmd)
 	flags.StringVar(&f.listen, "listen", "", "with --workers: listen for them at `ADDRESS:PORT`")
 	flags.DurationVar(&f.wait, "wait", joinLimit, "with --workers: how long to wait for them, as a `TIME`")
 	flags.StringSliceVar(&f.stages, "stages", nil, "only these `STAGES`, separated by commas")
@@ -140,17 +151,19 @@ func (f *verifyFlags) addTo(cmd *cobra.Command) {
 	f.output.addTo(cmd)
 	cmd.MarkFlagsMutuallyExclusive("journal", "resume")
 	cmd.MarkFlagsMutuallyExclusive("resume", "plan")
-	cmd.MarkFlagsMutuallyExclusive("local", "workers")
+	cmd.MarkFlagsMutuallyExclusive("local", "workers", "hosts")
 }
 
 func (f *verifyFlags) validate() error {
 	switch {
-	case f.local == 0 && f.workers == 0:
+	case f.local == 0 && f.workers == 0 && f.hosts.list == "":
 		return cli.WithHints(errors.New("no nodes"), "--local 4 starts four workers on this machine",
-			"--workers N --listen ADDRESS:PORT waits for those of other machines")
+			"--hosts 'gpu[001-016]' starts them by ssh", "--workers N --listen ADDRESS:PORT waits for workers")
+	case f.hosts.list != "" && len(f.hosts.names) < 2:
+		return fmt.Errorf("--hosts %s: a verification needs two hosts at least", f.hosts.list)
 	case f.workers != 0 && (f.workers < 2 || f.workers > maxWorkers):
 		return fmt.Errorf("--workers %d is not 2 to %d", f.workers, maxWorkers)
-	case f.workers == 0 && (f.local < 2 || f.local > maxLocalNodes):
+	case f.workers == 0 && f.hosts.list == "" && (f.local < 2 || f.local > maxLocalNodes):
 		return fmt.Errorf("--local %d is not 2 to %d", f.local, maxLocalNodes)
 	case f.rails < 1 || f.rails > maxLocalRails:
 		return fmt.Errorf("--rails %d is not 1 to %d", f.rails, maxLocalRails)

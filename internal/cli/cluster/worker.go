@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -29,6 +30,9 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider/builtin"
 )
 
+// fromStdin is the value of --join for an invitation on standard input.
+const fromStdin = "-"
+
 func newWorkerCommand(app *cli.App) *cobra.Command {
 	var join, name string
 	cmd := &cobra.Command{
@@ -38,6 +42,8 @@ func newWorkerCommand(app *cli.App) *cobra.Command {
 leader prints the line to run; the invitation in it has the hash of the leader's certificate and a
 secret, and is good for one verification, for as many workers as it waits for. rdmactl must be the
 same as that of the leader.
+
+--join - reads the invitation from standard input, so that other users of the node don't see it.
 
 Cards are the ports that jobs use (rdmactl env --explain lists them). A node without RDMA devices
 uses RoCE v2 in user space on its network devices; its figures are marked SOFTWARE.
@@ -52,6 +58,10 @@ Exit codes:
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			invitation, err := protocol.ParseInvitation(join)
+			var conn net.Conn
+			if join == fromStdin {
+				invitation, conn, err = readInvitation(app)
+			}
 			if err != nil {
 				return cli.UsageError(cmd, fmt.Errorf("--join: %w", err))
 			}
@@ -59,23 +69,25 @@ Exit codes:
 			if err != nil {
 				return err
 			}
-			return joinLeader(cmd.Context(), app, invitation, node)
+			c := &protocol.Client{Invitation: invitation, Name: node.Name}
+			if conn != nil {
+				c.Dial = protocol.Once(conn)
+			}
+			return joinLeader(cmd.Context(), app, c, node)
 		},
 	}
-	cmd.Flags().StringVar(&join, "join", "", "the `INVITATION` that the leader prints")
+	cmd.Flags().StringVar(&join, "join", "", "the `INVITATION` that the leader prints, or - to read it from "+
+		"standard input")
 	cmd.Flags().StringVar(&name, "name", "", "`NAME` of this node (default: its host name)")
 	_ = cmd.MarkFlagRequired("join") // the flag exists
 	return cmd
 }
 
 // joinLeader does what a leader asks for until it ends the worker, and notes what happens.
-func joinLeader(ctx context.Context, app *cli.App, i protocol.Invitation, node worker.Node) error {
-	c := &protocol.Client{
-		Invitation: i, Name: node.Name,
-		Joined: func(name string) { app.Out.Note("joined %s as %s", i.Addr, name) },
-		Waiting: func(err error, since time.Duration) {
-			app.Out.Note("can't reach the leader for %v, still trying: %v", since.Round(time.Second), err)
-		},
+func joinLeader(ctx context.Context, app *cli.App, c *protocol.Client, node worker.Node) error {
+	c.Joined = func(name string) { app.Out.Note("joined %s as %s", c.Invitation.Addr, name) }
+	c.Waiting = func(err error, since time.Duration) {
+		app.Out.Note("can't reach the leader for %v, still trying: %v", since.Round(time.Second), err)
 	}
 	w := worker.New(worker.Config{Node: node})
 	measuring := false
@@ -111,6 +123,9 @@ func thisNode(ctx context.Context, app *cli.App, name string) (worker.Node, erro
 		}
 	}
 	node.Facts = map[string]string{result.FactKernel: snap.Host.Kernel}
+	if machine := thisMachine(); machine != "" {
+		node.Facts[result.FactMachine] = machine
+	}
 	plan, err := launch.Derive(snap, launch.Options{})
 	if err != nil {
 		return node, err
