@@ -89,7 +89,8 @@ func TestUse(t *testing.T) {
 // TestNames gives nodes the names that the leader knows them by, and finds one machine with two.
 func TestNames(t *testing.T) {
 	on := func(machine string) leader.Link {
-		node := worker.Node{Name: "localhost", Cards: []worker.Card{{Name: "x", Failure: &result.Failure{Code: "other"}}}}
+		card := worker.Card{Name: "x", Failure: &result.Failure{Code: "other"}}
+		node := worker.Node{Name: "localhost", Cards: []worker.Card{card}}
 		if machine != "" {
 			node.Facts = map[string]string{result.FactMachine: machine}
 		}

@@ -70,7 +70,7 @@ func (v *view) suspects() []Suspect {
 }
 
 func suspicions(run *result.Run, o Options) *view {
-	o = o.complete()
+	o = o.forRun(run)
 	o.loose, o.Baseline = true, nil
 	o.Z *= 0.75
 	o.Deficit *= 0.8

@@ -61,7 +61,7 @@ type view struct {
 }
 
 func newView(run *result.Run, o Options) *view {
-	v := &view{run: run, o: o.complete(), scale: run.Scaled(), gapSeen: map[Gap]bool{}}
+	v := &view{run: run, o: o.forRun(run), scale: run.Scaled(), gapSeen: map[Gap]bool{}}
 	if !(v.scale.Rate > 0) || math.IsInf(v.scale.Rate, 0) {
 		v.scale.Rate = 1
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/worker"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/verbs"
 )
 
@@ -47,8 +48,9 @@ func (h *host) within(ctx context.Context) context.Context {
 	return ctx
 }
 
-// start starts a worker in this process, which ends with the host.
-func (h *host) start(ctx context.Context, n worker.Node) error {
+// start starts a worker in this process, which ends with the host. It stands for a number of tasks of
+// a launcher.
+func (h *host) start(ctx context.Context, n worker.Node, tasks int) error {
 	i, err := h.server.Invite(stdioAddr, protocol.Ticket{Host: n.Name})
 	if err != nil {
 		return err
@@ -56,7 +58,7 @@ func (h *host) start(ctx context.Context, n worker.Node) error {
 	ours, theirs := net.Pipe()
 	ctx = h.within(ctx)
 	h.wg.Go(func() { _ = h.server.ServeConn(ours) }) // the worker's error says more
-	h.wg.Go(func() { h.work(ctx, i, n, theirs) })
+	h.wg.Go(func() { h.work(ctx, i, n, tasks, theirs) })
 	return nil
 }
 
@@ -78,35 +80,49 @@ func (h *host) refused(name, remote string, err *protocol.RefusedError) {
 }
 
 // work runs a worker of this process; that ctx ends it is no fault.
-func (h *host) work(ctx context.Context, i protocol.Invitation, n worker.Node, conn net.Conn) {
+func (h *host) work(ctx context.Context, i protocol.Invitation, n worker.Node, tasks int, conn net.Conn) {
 	w := worker.New(worker.Config{Node: n, Wait: verbs.WaitEvent})
-	c := &protocol.Client{Invitation: i, Name: n.Name, Dial: protocol.Once(conn)}
+	c := &protocol.Client{Invitation: i, Name: n.Name, Tasks: tasks, Dial: protocol.Once(conn)}
 	if err := errors.Join(c.Work(ctx, w.Do), w.Close()); ctx.Err() == nil {
 		h.failed(err)
 	}
 }
 
-// join waits until n workers have joined; others are refused then.
-func (h *host) join(ctx context.Context, n int, limit time.Duration) ([]leader.Link, error) {
+// join waits until enough workers have joined; others are refused then. enough says how many of how
+// many there are.
+func (h *host) join(
+	ctx context.Context, enough func([]*protocol.Session) (string, bool), limit time.Duration,
+) ([]leader.Link, error) {
 	defer h.server.Begin()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
 	var joined []*protocol.Session
-	for len(joined) < n {
+	for {
+		count, all := enough(joined)
+		if all {
+			return links(joined), nil
+		}
 		session, err := h.server.Next(ctx)
 		joined = slices.DeleteFunc(joined, h.gone)
 		if errors.Is(err, errLate) {
-			return links(joined), fmt.Errorf("%d of %d workers joined within %v: %w", len(joined), n, limit, errLate)
+			return links(joined), fmt.Errorf("%s joined within %v: %w", count, limit, errLate)
 		}
 		if err != nil {
 			return links(joined), err
 		}
 		joined = append(joined, session)
 		if session.Host() == "" { // not of this process
-			h.app.Out.Note("%s joined from %s (%d of %d)", session.Name(), session.Remote(), len(joined), n)
+			count, _ = enough(joined)
+			h.app.Out.Note("%s joined from %s (%s)", session.Name(), session.Remote(), count)
 		}
 	}
-	return links(joined), nil
+}
+
+// number is enough if n workers have joined.
+func number(n int) func([]*protocol.Session) (string, bool) {
+	return func(joined []*protocol.Session) (string, bool) {
+		return fmt.Sprintf("%d of %s", len(joined), english.Count(n, "worker")), len(joined) >= n
+	}
 }
 
 // gone reports whether a worker that has joined is gone, and notes it.

@@ -115,11 +115,11 @@ func TestStartedHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range 2 {
-		if err := h.start(t.Context(), localNode(n, 1)); err != nil {
+		if err := h.start(t.Context(), localNode(n, 1), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	links, err := h.join(t.Context(), 2, joinLimit)
+	links, err := h.join(t.Context(), number(2), joinLimit)
 	if err != nil || len(links) != 2 {
 		t.Fatalf("%d of 2 joined: %v", len(links), err)
 	}

@@ -23,8 +23,14 @@ const maxWorkers = 1 << 14
 // joinLimit is how long workers may take to join.
 const joinLimit = 2 * time.Minute
 
+// gathering starts workers, or waits for them, and returns the connections to them, with the names of
+// their nodes if they are known.
+type gathering func(context.Context, *host) ([]leader.Link, []string, error)
+
 // run lets the workers join, measures, and prints what was found.
-func (f *verifyFlags) run(ctx context.Context, app *cli.App, start map[string]string) error {
+func (f *verifyFlags) run(
+	ctx context.Context, app *cli.App, start map[string]string, cfg protocol.ServerConfig, gather gathering,
+) error {
 	if err := newFiles(f.output.html, f.output.save); err != nil {
 		return err
 	}
@@ -35,12 +41,12 @@ func (f *verifyFlags) run(ctx context.Context, app *cli.App, start map[string]st
 	if err != nil {
 		return err
 	}
-	h, err := newHost(app, protocol.ServerConfig{Workers: f.nodes()})
+	h, err := newHost(app, cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = h.close() }() // again after the regular end, which reports errors
-	fleet, err := f.gather(ctx, app, h)
+	fleet, err := f.gather(ctx, app, h, gather)
 	if err != nil {
 		return err
 	}
@@ -73,11 +79,11 @@ func (f *verifyFlags) run(ctx context.Context, app *cli.App, start map[string]st
 }
 
 // nodes is how many nodes the flags ask for.
-func (f *verifyFlags) nodes() int { return max(f.local, f.workers, len(f.hosts.names)) }
+func (f *verifyFlags) nodes() int { return max(f.local, f.workers, len(f.hosts.names), f.tasks) }
 
-// gather starts the workers or waits for them, and asks them for their nodes.
-func (f *verifyFlags) gather(ctx context.Context, app *cli.App, h *host) (*leader.Fleet, error) {
-	links, names, err := f.links(ctx, app, h)
+// gather lets the workers join, and asks them for their nodes.
+func (f *verifyFlags) gather(ctx context.Context, app *cli.App, h *host, gather gathering) (*leader.Fleet, error) {
+	links, names, err := gather(ctx, h)
 	if errors.Is(err, errLate) {
 		if len(links) < 2 {
 			return nil, cli.Exitf(cli.ExitPartial, "wait for workers: %w", err)
@@ -102,8 +108,8 @@ func (f *verifyFlags) gather(ctx context.Context, app *cli.App, h *host) (*leade
 	return fleet, nil
 }
 
-// links returns the connections to the workers, with the names of their nodes if they are known.
-func (f *verifyFlags) links(ctx context.Context, app *cli.App, h *host) ([]leader.Link, []string, error) {
+// links is the gathering that the flags ask for.
+func (f *verifyFlags) links(ctx context.Context, h *host) ([]leader.Link, []string, error) {
 	switch {
 	case len(f.hosts.names) > 0:
 		return h.remoteHosts(ctx, &f.hosts, f.wait)
@@ -116,14 +122,14 @@ func (f *verifyFlags) links(ctx context.Context, app *cli.App, h *host) ([]leade
 		if err != nil {
 			return nil, nil, err
 		}
-		app.Out.Note("on each node: rdmactl cluster worker --join %s", doctor.Quote(i.String()))
+		h.app.Out.Note("on each node: rdmactl cluster worker --join %s", doctor.Quote(i.String()))
 	}
 	for n := range f.local {
-		if err := h.start(ctx, localNode(n, f.rails)); err != nil {
+		if err := h.start(ctx, localNode(n, f.rails), 0); err != nil {
 			return nil, nil, err
 		}
 	}
-	links, err := h.join(ctx, f.nodes(), f.wait)
+	links, err := h.join(ctx, number(f.nodes()), f.wait)
 	return links, nil, err
 }
 

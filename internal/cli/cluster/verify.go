@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/internal/cli"
 )
@@ -18,6 +19,7 @@ import (
 // verifyFlags are the flags of the command.
 type verifyFlags struct {
 	local, rails int
+	tasks        int // nodes of a launcher's job
 	hosts        hostFlags
 	workers      int
 	listen       string
@@ -108,13 +110,20 @@ Exit codes:
 			if err := f.hosts.read(app.Stdin); err != nil {
 				return err
 			}
+			task, launched, err := f.launched(app)
+			if err != nil {
+				return err
+			}
 			if err := f.validate(); err != nil {
 				return cli.UsageError(cmd, err)
 			}
-			if f.plan && len(f.topology) == 0 {
+			switch {
+			case f.plan && len(f.topology) == 0 && task.Rank == 0:
 				return f.printPlan(app)
+			case launched:
+				return f.runTask(cmd.Context(), app, task)
 			}
-			return f.run(cmd.Context(), app, startOf(cmd.Flags()))
+			return f.run(cmd.Context(), app, startOf(cmd.Flags()), protocol.ServerConfig{Workers: f.nodes()}, f.links)
 		},
 	}
 	f.addTo(cmd)
@@ -156,14 +165,14 @@ func (f *verifyFlags) addTo(cmd *cobra.Command) {
 
 func (f *verifyFlags) validate() error {
 	switch {
-	case f.local == 0 && f.workers == 0 && f.hosts.list == "":
+	case f.nodes() == 0 && f.hosts.list == "":
 		return cli.WithHints(errors.New("no nodes"), "--local 4 starts four workers on this machine",
 			"--hosts 'gpu[001-016]' starts them by ssh", "--workers N --listen ADDRESS:PORT waits for workers")
 	case f.hosts.list != "" && len(f.hosts.names) < 2:
 		return fmt.Errorf("--hosts %s: a verification needs two hosts at least", f.hosts.list)
 	case f.workers != 0 && (f.workers < 2 || f.workers > maxWorkers):
 		return fmt.Errorf("--workers %d is not 2 to %d", f.workers, maxWorkers)
-	case f.workers == 0 && f.hosts.list == "" && (f.local < 2 || f.local > maxLocalNodes):
+	case f.workers == 0 && f.hosts.list == "" && f.tasks == 0 && (f.local < 2 || f.local > maxLocalNodes):
 		return fmt.Errorf("--local %d is not 2 to %d", f.local, maxLocalNodes)
 	case f.rails < 1 || f.rails > maxLocalRails:
 		return fmt.Errorf("--rails %d is not 1 to %d", f.rails, maxLocalRails)
