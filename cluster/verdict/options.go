@@ -28,8 +28,8 @@ type Options struct {
 	loose bool // suspects: no correction for many tests, no repeats
 }
 
-// softwareLoss is the LossRate of runs with RDMA in software: an engine whose processor is busy drops
-// packets that no cable has lost, up to 0.05 % on machines with many engines.
+// softwareLoss is the LossRate of runs with RDMA in software: an engine whose processor is busy
+// drops packets that no cable has lost, up to 0.05 % on machines with many engines.
 const softwareLoss = 1e-3
 
 // forRun fills in the defaults for a run.

@@ -48,8 +48,8 @@ func (h *host) within(ctx context.Context) context.Context {
 	return ctx
 }
 
-// start starts a worker in this process, which ends with the host. It stands for a number of tasks of
-// a launcher.
+// start starts a worker in this process, which ends with the host. It stands for a number of tasks
+// of a launcher.
 func (h *host) start(ctx context.Context, n worker.Node, tasks int) error {
 	i, err := h.server.Invite(stdioAddr, protocol.Ticket{Host: n.Name})
 	if err != nil {

@@ -23,8 +23,8 @@ const maxWorkers = 1 << 14
 // joinLimit is how long workers may take to join.
 const joinLimit = 2 * time.Minute
 
-// gathering starts workers, or waits for them, and returns the connections to them, with the names of
-// their nodes if they are known.
+// gathering starts workers, or waits for them, and returns the connections to them, with the names
+// of their nodes if they are known.
 type gathering func(context.Context, *host) ([]leader.Link, []string, error)
 
 // run lets the workers join, measures, and prints what was found.

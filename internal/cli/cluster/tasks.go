@@ -139,8 +139,7 @@ func (f *verifyFlags) invite(
 	if proofs && listen == "" {
 		_, port, err := net.SplitHostPort(at)
 		if err != nil {
-			return protocol.Invitation{}, fmt.Errorf("listen for the tasks: the launcher doesn't say where this task is: %w",
-				err)
+			return protocol.Invitation{}, errors.New("listen for the tasks: the launcher says no host of this one")
 		}
 		listen = ":" + port
 	}

@@ -55,6 +55,10 @@ time. This executable is copied to ~/.cache/rdmakit of each host, unless it is t
 nothing else is left. All goes through ssh: no port is opened, and workers end when ssh does. With
 --workers N, the command prints the line to run on each node by other means, and waits for them.
 
+Under srun, mpirun, mpiexec or torchrun it needs none of these: the first task leads, with one worker
+on each node. The tasks find and trust each other by the PMI of the launcher (srun --mpi=pmi2), by
+MUNGE, by a file in a shared home, or by a secret in RDMAKIT_TOKEN.
+
 The stages run from the inside out, so that no link is blamed for the fault of a host:
 
     reach        each card reaches the others of its rail
@@ -92,6 +96,7 @@ Exit codes:
 		Example: `  rdmactl cluster verify --local 4
   rdmactl cluster verify --hosts 'gpu[001-016]' --budget 5m
   rdmactl cluster verify --hosts nodes.txt --ssh 'ssh -F lab.conf' --gentle 10 --yes
+  srun -N 16 rdmactl cluster verify --budget 5m --yes
   rdmactl cluster verify --workers 16 --listen 192.0.2.1:7700
   rdmactl cluster verify --local 8 --rails 2 --stages reach,pairs --budget 1m
   rdmactl cluster verify --workers 16 --listen 192.0.2.1:7700 --topology sweep.json
