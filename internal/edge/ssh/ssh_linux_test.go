@@ -1,5 +1,3 @@
-//go:build unix
-
 package ssh_test
 
 import (
@@ -12,7 +10,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,12 +39,14 @@ func start(t *testing.T, script string) *ssh.Session {
 	return s
 }
 
-// TestArguments checks the command line.
+// TestArguments checks the command line, and that the program has a session of its own, without the
+// terminal that this process may have.
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	s := start(t, `printf '[%s]' "$@"; echo "$SSH_ASKPASS_REQUIRE"; (: </dev/tty) 2>/dev/null || echo no terminal`)
+	s := start(t, `printf '[%s]' "$@"; echo "$SSH_ASKPASS_REQUIRE"; read -r _ _ _ _ _ sid _ </proc/$$/stat; `+
+		`[ $sid = $$ ] && echo own session`)
 	out, err := io.ReadAll(s)
-	if string(out) != "[-F][conf][-T][--][node][exec true]never\nno terminal\n" || err != nil || s.Wait() != nil {
+	if string(out) != "[-F][conf][-T][--][node][exec true]never\nown session\n" || err != nil || s.Wait() != nil {
 		t.Errorf("arguments %q, %v, %v", out, err, s.Wait())
 	}
 	if s.RemoteAddr().String() != "node" || s.LocalAddr().String() != "localhost" || s.LocalAddr().Network() != "ssh" {
@@ -164,9 +166,16 @@ func TestHeldPipes(t *testing.T) {
 	if string(out) != "one\n" || err != nil {
 		t.Errorf("Read = %q, %v", out, err)
 	}
-	s = start(t, "sleep 5 & echo one")
-	if out, err := io.ReadAll(s); string(out) != "one\n" || err != nil {
-		t.Errorf("Read = %q, %v", out, err)
+	began := time.Now()
+	s = start(t, "sleep 20 & echo $!")
+	out, err = io.ReadAll(s)
+	pid, numErr := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil || numErr != nil {
+		t.Fatalf("Read = %q, %v", out, err)
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL) // fails if it has ended
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("Read waited for %v, until the other program had ended", took)
 	}
 }
 
