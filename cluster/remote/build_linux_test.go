@@ -151,7 +151,7 @@ func TestRemotePath(t *testing.T) {
 		{s.file("bin dir/it's"), "", "", ""},
 		{
 			"rdmactl-there", "v9.8", remote.KindOtherVersion,
-			`rdmactl-there is "rdmactl v9.8.7 (test, linux) second line", and this is v9.8`,
+			`rdmactl-there is "rdmactl v9.8.7 (test, linux) second /*", and this is v9.8`,
 		},
 		{"/bin/true", "v1", remote.KindOtherVersion, `/bin/true is ""`},
 		{s.file("absent"), "", remote.KindNoRemotePath, "not found"},

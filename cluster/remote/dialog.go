@@ -179,6 +179,11 @@ func (d *dialog) copy(b *build) error {
 	return err
 }
 
+// underWay is how much longer than a step the host may take after the last part of an executable
+// was accepted: ssh sends up to 2 MB ahead (CHAN_SES_WINDOW_DEFAULT in OpenSSH), and the system
+// more.
+const underWay = 4
+
 // chunk is how much of an executable is written at a time, in bytes.
 const chunk = 64 << 10
 
@@ -200,6 +205,7 @@ func (d *dialog) transfer(content io.Reader, size int64) error {
 		sent += int64(n)
 		d.progress(Event{Host: d.host, Step: StepCopy, Sent: sent, Total: size})
 	}
+	d.watch.Reset(underWay * d.cfg.Limit)
 	return nil
 }
 

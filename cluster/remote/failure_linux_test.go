@@ -251,6 +251,12 @@ func TestTools(t *testing.T) {
 			s := newServer(t, withPath(path))
 			exchange(t, s.started(s.config("cat")))
 			exchange(t, s.started(s.config("cat")))
+			// A shorter copy is noticed also by its size alone.
+			file := filepath.Join(s.home, ".cache", "rdmakit", s.cached()[0])
+			if err := os.Truncate(file, 100000); err != nil {
+				t.Fatal(err)
+			}
+			exchange(t, s.started(s.config("cat")))
 		})
 	}
 }
@@ -370,13 +376,46 @@ func TestDamagedCopies(t *testing.T) {
 		}
 		exchange(t, s.started(s.config("cat")))
 		got, err := os.ReadFile(file)
-		info, statErr := os.Stat(filepath.Dir(file))
 		if string(got) != string(whole) || err != nil || len(s.cached()) != 1 {
 			t.Errorf("%s: after the start: %d bytes, %v, cache %q", name, len(got), err, s.cached())
 		}
-		if statErr != nil || info.Mode().Perm()&0o022 != 0 {
-			t.Errorf("%s: folder %v, %v", name, info.Mode(), statErr)
+		for _, f := range []string{file, filepath.Dir(file)} {
+			info, err := os.Stat(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner, ok := info.Sys().(*syscall.Stat_t)
+			if !ok || int(owner.Uid) != os.Getuid() || info.Mode().Perm()&0o722 != 0o700 {
+				t.Errorf("%s: %s has %v and user %v", name, f, info.Mode(), owner.Uid)
+			}
 		}
+	}
+}
+
+// TestSlowCopy copies to hosts that take longer than the limit for the whole, but not for a part.
+func TestSlowCopy(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"steady":    "for part in 1 2 3 4; do /usr/bin/head -c 2500000; /bin/sleep 0.5; done",
+		"last part": `/bin/sleep 1.5; exec /usr/bin/head "$@"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t, withPath(tools(t, false, []string{"gzip"}, map[string]string{"head": script})))
+			cfg := s.config("cat")
+			cfg.Executable = filepath.Join(t.TempDir(), "rdmactl")
+			program, err := os.ReadFile(built.static)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size := len(program)
+			if name == "steady" {
+				size = 10_000_000
+			}
+			write(t, cfg.Executable, string(append(program, make([]byte, size-len(program))...)))
+			cfg.Limit = 1200 * time.Millisecond
+			exchange(t, s.started(cfg))
+		})
 	}
 }
 
@@ -386,7 +425,7 @@ func TestBrokenCopy(t *testing.T) {
 	lost := newServer(t, `ForceCommand SERVER=$PPID; export SERVER; PATH=`+tools(t, false, nil, map[string]string{
 		"head": `/usr/bin/head -c 1000 >/dev/null; kill -9 $SERVER; exec sleep 1`,
 	})+` exec sh -c "$SSH_ORIGINAL_COMMAND"`)
-	lost.fails(t, lost.config("cat"), remote.KindLost, "closed by remote host")
+	lost.fails(t, lost.config("cat"), remote.KindLost)
 	for text, script := range map[string]string{
 		"bytes written": `/usr/bin/head "$@" | /usr/bin/head -c 100000`,
 		"gzip:":         `/usr/bin/head "$@" >/dev/null; echo nonsense`,

@@ -3,6 +3,7 @@ package remote_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -97,6 +98,29 @@ func TestClose(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // by its rules it ends by itself
 		}
 		eventually(t, "the program ends", func() bool { return !alive(pid) })
+	}
+}
+
+// TestLost ends the server's process of a session.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, `ForceCommand echo $PPID >DIR/pid; exec sh -c "$SSH_ORIGINAL_COMMAND"`)
+	session := s.started(s.config("cat"))
+	b, err := os.ReadFile(s.file("pid"))
+	pid, numErr := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || numErr != nil {
+		t.Fatalf("%q, %v", b, err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, session); err != nil {
+		t.Errorf("Read = %v, want the end", err)
+	}
+	e, ok := errors.AsType[*remote.Error](session.Wait())
+	if !ok || e.Kind != remote.KindLost || e.Status != 255 || len(e.Hints()) != 1 ||
+		!strings.HasPrefix(e.Error(), "worker on node1: connection lost: ") {
+		t.Errorf("Wait = %v", e)
 	}
 }
 

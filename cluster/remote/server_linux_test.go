@@ -179,7 +179,7 @@ func (s *server) start(config []string) bool {
 	write(s.t, s.file("sshd_config"), s.expand(lines.String()))
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, need(s.t, "sshd"), "-D", "-e", "-f", s.file("sshd_config"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM} // a test may panic
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Second
 	stderr, err := cmd.StderrPipe()
@@ -195,7 +195,7 @@ func (s *server) start(config []string) bool {
 	for listening < 3 {
 		line, err := r.ReadString('\n')
 		s.log.WriteString(line)
-		if err != nil {
+		if err != nil || strings.HasPrefix(line, "Bind to port ") { // it listens on the other addresses
 			break
 		}
 		if strings.HasPrefix(line, "Server listening on ") {

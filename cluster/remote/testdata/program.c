@@ -12,7 +12,7 @@ int main(int argc, char **argv)
 	const char *verb = argc > 1 ? argv[1] : "";
 
 	if (!strcmp(verb, "version")) {
-		puts("rdmactl v9.8.7 (test, linux)\nsecond line");
+		puts("rdmactl v9.8.7 (test, linux)\nsecond /*");
 		return 0;
 	}
 	if (!strcmp(verb, "args")) {
