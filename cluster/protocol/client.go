@@ -85,7 +85,7 @@ func (c *Client) Work(ctx context.Context, do func(context.Context, Command) Rep
 	if err != nil {
 		return err
 	}
-	defer l.http.CloseIdleConnections()
+	defer l.dialer.close(true)
 	if l.dialer.leader == [sha256.Size]byte{} {
 		if err := l.meet(ctx); err != nil {
 			return fmt.Errorf("ask the leader for its proof: %w", err)
@@ -146,9 +146,7 @@ func (c *Client) newLink() (*link, error) {
 
 // dialAgain makes the link forget its connections.
 func (l *link) dialAgain() {
-	if l.http != nil {
-		l.http.CloseIdleConnections()
-	}
+	l.dialer.close(false)
 	l.http = &http.Client{
 		Transport:     l.dialer.transport(),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -221,20 +219,22 @@ func (l *link) work(ctx context.Context, do func(context.Context, Command) Reply
 		reply := do(ctx, *r.Command)
 		q.Seq, q.Reply = r.Seq, &reply
 		if r.Command.Kind == KindEnd {
-			ctx, cancel := context.WithTimeout(ctx, goodbyeLimit)
-			defer cancel()
-			_ = l.post(ctx, pathNext, q, &r) // the leader may be gone already
+			l.goodbye(ctx, pathNext, q)
 			return nil
 		}
 	}
 }
 
+// goodbye sends the last message, which the leader may be gone for already.
+func (l *link) goodbye(ctx context.Context, path string, q any) {
+	ctx, cancel := context.WithTimeout(ctx, goodbyeLimit)
+	defer cancel()
+	_ = l.post(ctx, path, q, nil)
+}
+
 // leave tells the leader that the worker ends.
 func (l *link) leave(ctx context.Context) {
-	why := context.Cause(ctx)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeLimit)
-	defer cancel()
-	_ = l.post(ctx, pathLeave, leaveRequest{Why: why.Error()}, nil) // it may be gone already
+	l.goodbye(context.WithoutCancel(ctx), pathLeave, leaveRequest{Why: context.Cause(ctx).Error()})
 }
 
 // retry tries until the leader could be reached, or patience is over. A try may take as long as
@@ -255,14 +255,10 @@ func (l *link) retry(ctx context.Context, limit time.Duration, try func(context.
 			return context.Cause(ctx)
 		case errors.Is(err, ErrBroken) && before != nil:
 			return fmt.Errorf("%w: %w", ErrBroken, before)
+		case final(err):
+			return err
 		}
 		before = err
-		if e, ok := errors.AsType[*url.Error](err); ok {
-			before = e.Err // the address is known
-		}
-		if final(err) {
-			return before
-		}
 		if failing.IsZero() {
 			failing = time.Now()
 			if dial, ok := errors.AsType[*dialError](err); ok {
@@ -312,8 +308,8 @@ func (l *link) send(ctx context.Context, method, path string, q, r any) (leader 
 		return leader, err
 	}
 	answer, err := l.http.Do(request)
-	if alert(err) {
-		return leader, &TLSError{l.dialer.addr, err}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err // the address is known
 	}
 	if err != nil {
 		return leader, err

@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
-	"os"
-	"syscall"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -79,6 +80,83 @@ type dialer struct {
 	own    tls.Certificate
 	leader [sha256.Size]byte // hash of its certificate; zero: not known yet
 	dial   func(context.Context) (net.Conn, error)
+
+	mu     sync.Mutex
+	closed bool
+	open   map[*watched]bool
+}
+
+// watched is a connection whose first error is kept.
+type watched struct {
+	net.Conn
+	dialer *dialer
+
+	mu  sync.Mutex
+	err error
+}
+
+// Read implements [net.Conn].
+func (w *watched) Read(b []byte) (int, error) {
+	n, err := w.Conn.Read(b)
+	return n, w.keep(err)
+}
+
+// Write implements [net.Conn].
+func (w *watched) Write(b []byte) (int, error) {
+	n, err := w.Conn.Write(b)
+	return n, w.keep(err)
+}
+
+func (w *watched) keep(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+	return err
+}
+
+// caused reports whether an error is that of the connection: what the peer has sent before was as
+// it should be.
+func (w *watched) caused(err error) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err != nil && (errors.Is(err, w.err) || errors.Is(err, io.ErrUnexpectedEOF))
+}
+
+// Close implements [net.Conn].
+func (w *watched) Close() error {
+	w.dialer.mu.Lock()
+	delete(w.dialer.open, w)
+	w.dialer.mu.Unlock()
+	return w.Conn.Close()
+}
+
+// watch keeps a connection until it is closed.
+func (d *dialer) watch(c net.Conn) (*watched, error) {
+	w := &watched{Conn: c, dialer: d}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, errors.Join(net.ErrClosed, c.Close())
+	}
+	if d.open == nil {
+		d.open = map[*watched]bool{}
+	}
+	d.open[w] = true
+	return w, nil
+}
+
+// close closes all connections, also those that are in use: a transport closes idle ones only, and
+// it takes a moment until one is idle. After the last time, those that come later are closed too.
+func (d *dialer) close(last bool) {
+	d.mu.Lock()
+	open := slices.Collect(maps.Keys(d.open))
+	d.closed = d.closed || last
+	d.mu.Unlock()
+	for _, w := range open {
+		_ = w.Close() // nothing is on the way
+	}
 }
 
 // accept returns the check of the leader's certificate.
@@ -107,21 +185,26 @@ func (d *dialer) transport() *http.Transport {
 // connect opens a connection.
 func (d *dialer) connect(ctx context.Context, config *tls.Config) (net.Conn, error) {
 	began := time.Now()
-	inner, err := d.dial(ctx)
+	c, err := d.dial(ctx)
 	if err != nil {
 		return nil, &dialError{err, time.Since(began)}
 	}
+	inner, err := d.watch(c)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, handshakeLimit)
 	defer cancel()
-	c := tls.Client(inner, config)
-	if err := c.HandshakeContext(ctx); err != nil {
+	secure := tls.Client(inner, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = inner.Close() // the handshake says what is wrong
-		if _, wrong := errors.AsType[*WrongLeaderError](err); !wrong && !transient(err) {
+		_, wrong := errors.AsType[*WrongLeaderError](err)
+		if !wrong && ctx.Err() == nil && !inner.caused(err) {
 			err = &TLSError{d.addr, err}
 		}
 		return nil, &dialError{err, time.Since(began)}
 	}
-	return c, nil
+	return secure, nil
 }
 
 // tcp returns a function that connects to an address.
@@ -130,32 +213,6 @@ func tcp(addr string) func(context.Context) (net.Conn, error) {
 		d := net.Dialer{Timeout: dialLimit}
 		return d.DialContext(ctx, "tcp", addr)
 	}
-}
-
-// transient reports whether an error of a connection is one of the way to the peer: what the peer
-// has sent before was as it should be.
-func transient(err error) bool {
-	if alert(err) {
-		return false
-	}
-	if _, ok := errors.AsType[syscall.Errno](err); ok {
-		return true
-	}
-	for _, e := range []error{
-		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded, context.DeadlineExceeded,
-		context.Canceled,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
-// alert reports whether an error is an alert of TLS that the peer has sent.
-func alert(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "remote error"
 }
 
 // final reports whether an error won't go away by trying again.
@@ -167,6 +224,9 @@ func final(err error) bool {
 		return true
 	}
 	if _, ok := errors.AsType[*TLSError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*proveError](err); ok {
 		return true
 	}
 	_, ok := errors.AsType[*WrongLeaderError](err)

@@ -21,7 +21,6 @@ type pipe struct {
 	far      net.Conn // the other end of Conn
 	once     sync.Once
 	lastly   sync.Once
-	timer    *time.Timer
 
 	mu       sync.Mutex
 	readErr  error // of r
@@ -44,27 +43,27 @@ func Pipe(r io.ReadCloser, w io.WriteCloser) net.Conn {
 	return p
 }
 
-// receive copies from r until it ends or Close ends it.
+// receive copies from r until it ends or Close ends it. The connection ends with it.
 func (p *pipe) receive() {
 	_, err := io.Copy(p.far, p.r)
-	p.broken(&p.readErr, err)
+	p.keep(&p.readErr, err)
+	_ = p.far.Close() // never fails
 }
 
-// send copies to w until it ends or Close ends it.
+// send copies to w until Close ends it. If w fails, what comes from r can still be read: it may say
+// why.
 func (p *pipe) send() {
 	_, err := io.Copy(p.w, p.far)
-	p.broken(&p.writeErr, err)
+	p.keep(&p.writeErr, err)
 	p.closeWriter()
+	_, _ = io.Copy(io.Discard, p.far) // ends with the connection
 }
 
-// broken keeps why a direction has ended. That ends the other one.
-func (p *pipe) broken(kept *error, err error) {
+// keep keeps why a direction has ended.
+func (p *pipe) keep(kept *error, err error) {
 	p.mu.Lock()
-	if !errors.Is(err, io.ErrClosedPipe) { // the other direction has ended first
-		*kept = err
-	}
-	p.mu.Unlock()
-	_ = p.far.Close() // never fails
+	defer p.mu.Unlock()
+	*kept = err
 }
 
 func (p *pipe) closeWriter() {
@@ -86,15 +85,13 @@ func (p *pipe) Read(b []byte) (int, error) {
 
 // Write implements [net.Conn].
 func (p *pipe) Write(b []byte) (int, error) {
-	n, err := p.Conn.Write(b)
-	if errors.Is(err, io.ErrClosedPipe) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.writeErr != nil {
-			return n, fmt.Errorf("write to pipe: %w", p.writeErr)
-		}
+	p.mu.Lock()
+	err := p.writeErr
+	p.mu.Unlock()
+	if err != nil {
+		return 0, fmt.Errorf("write to pipe: %w", err)
 	}
-	return n, err
+	return p.Conn.Write(b)
 }
 
 // Close implements [net.Conn].

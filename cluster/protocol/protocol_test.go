@@ -22,7 +22,8 @@ func TestWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var config net.ListenConfig
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +76,9 @@ func TestWork(t *testing.T) {
 	if err := errors.Join(s.Close(), s.Close(), <-served); err != nil {
 		t.Error(err)
 	}
-	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
-		c.Close()
+	var dialer net.Dialer
+	if c, err := dialer.DialContext(t.Context(), "tcp", l.Addr().String()); err == nil {
+		_ = c.Close()
 		t.Error("the port is open after Close")
 	}
 	if err := s.Serve(newNetwork()); !errors.Is(err, http.ErrServerClosed) {
@@ -210,7 +212,9 @@ func TestNext(t *testing.T) {
 			go func() { ended <- r.client(r.invite(protocol.Ticket{}), fmt.Sprint(n)).Work(ctx, answer) }()
 			synctest.Wait()
 			cancel()
-			<-ended
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("the worker ended with %v", err)
+			}
 		}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("late"))
 		defer cancel()
@@ -243,11 +247,11 @@ func TestLostAnswer(t *testing.T) {
 		`{}`,
 		`{"seq":7,"reply":{"name":"stale"}}`,
 	} {
-		if _, got := p.post("/v1/next", body); got != want {
+		if _, got := p.next(body); got != want {
 			t.Errorf("answer to %s = %s, want %s", body, got, want)
 		}
 	}
-	go p.post("/v1/next", `{"seq":1,"reply":{"name":"right"}}`)
+	go p.next(`{"seq":1,"reply":{"name":"right"}}`)
 	if got := <-replies; got != "right" {
 		t.Errorf("the reply is that of %q", got)
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -54,16 +56,23 @@ type from struct {
 
 func (f from) RemoteAddr() net.Addr { return f.addr }
 
+// pair returns the ends of a connection in memory, which has buffers as one of the kernel has.
+func pair() (near, far net.Conn) {
+	r1, w1 := io.Pipe()
+	r2, w2 := io.Pipe()
+	return protocol.Pipe(r1, w2), protocol.Pipe(r2, w1)
+}
+
 // dial connects from an address.
 func (n *network) dial(ctx context.Context, a addr) (net.Conn, error) {
-	near, far := net.Pipe()
+	near, far := pair()
 	select {
 	case n.conns <- from{far, a}:
 		return near, nil
 	case <-n.closed:
-		return nil, io.ErrClosedPipe
+		return nil, errors.Join(net.ErrClosed, near.Close(), far.Close())
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, errors.Join(context.Cause(ctx), near.Close(), far.Close())
 	}
 }
 
@@ -187,9 +196,10 @@ func (p *peer) do(method, path string, body io.Reader) (int, string) {
 	return r.StatusCode, strings.TrimSpace(string(b))
 }
 
-func (p *peer) post(path, body string) (int, string) {
+// next asks for work, as a worker does.
+func (p *peer) next(body string) (int, string) {
 	p.t.Helper()
-	return p.do(http.MethodPost, path, strings.NewReader(body))
+	return p.do(http.MethodPost, "/v1/next", strings.NewReader(body))
 }
 
 // join is a request to join, with what a worker says if nothing is changed.
@@ -199,9 +209,7 @@ type join map[string]any
 func (p *peer) join(name, secret string, changes join) (int, string) {
 	p.t.Helper()
 	q := join{"version": protocol.Version, "name": name, "software": protocol.Software(), "secret": secret}
-	for k, v := range changes {
-		q[k] = v
-	}
+	maps.Copy(q, changes)
 	b, err := json.Marshal(q)
 	if err != nil {
 		p.t.Fatal(err)
