@@ -1,0 +1,162 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rdmakit/rdmakit/cluster/report"
+	"github.com/rdmakit/rdmakit/integration/cluster/lab"
+)
+
+// starter starts the workers of a verification. It returns when all of them are started; wait waits
+// for their end and returns what they say.
+type starter func(ctx context.Context, l *lab.Lab, nodes []*lab.Node, invitation string) (wait func() []error)
+
+// bySSH starts a worker on each node as the leader's user would, by ssh with a pasted line.
+func bySSH(ctx context.Context, l *lab.Lab, nodes []*lab.Node, invitation string) func() []error {
+	errs := make([]error, len(nodes))
+	var wg sync.WaitGroup
+	for i, n := range nodes {
+		wg.Go(func() {
+			out, err := l.Leader.Command(ctx, "ssh", n.Name, program()+" cluster worker --join '"+invitation+"'").
+				CombinedOutput()
+			if err != nil {
+				errs[i] = fmt.Errorf("worker of %s: %w: %s", n.Name, err, strings.TrimSpace(string(out)))
+			}
+		})
+	}
+	return func() []error {
+		wg.Wait()
+		return errs
+	}
+}
+
+// verification is a run of rdmactl cluster verify at the leader.
+type verification struct {
+	lab   *lab.Lab
+	nodes []*lab.Node
+	start starter
+	args  []string // further arguments
+
+	cmd    *lab.Cmd
+	stdout bytes.Buffer
+	said   bytes.Buffer
+	lines  *bufio.Scanner
+	wait   func() []error // for the workers
+}
+
+// outcome is what became of it.
+type outcome struct {
+	exit    int
+	summary report.Summary
+	workers []error // by node
+	said    string  // at standard error
+	took    time.Duration
+}
+
+var invitationLine = regexp.MustCompile(`--join '?([^' ]+#[^' ]+)'?`)
+
+// verifyLimit is how long a verification may take.
+const verifyLimit = 2 * time.Minute
+
+// begin starts the leader and the workers.
+func (v *verification) begin(ctx context.Context, t *testing.T) {
+	t.Helper()
+	addr := v.lab.Leader.Card(0).Addr().String() + ":7700"
+	args := []string{
+		"cluster", "verify", "--workers", fmt.Sprint(len(v.nodes)), "--listen", addr, "--wait", "60s", "-o", "json",
+	}
+	v.cmd = v.lab.Leader.Command(ctx, program(), append(args, v.args...)...)
+	v.cmd.Stdout = &v.stdout
+	stderr, err := v.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	v.lines = bufio.NewScanner(stderr)
+	line, ok := v.until(invitationLine)
+	if !ok {
+		t.Fatalf("rdmactl cluster verify prints no invitation: %s (%v)", v.said.String(), v.cmd.Wait())
+	}
+	v.wait = v.start(ctx, v.lab, v.nodes, invitationLine.FindStringSubmatch(line)[1])
+}
+
+// until reads what the leader says until a line matches.
+func (v *verification) until(want *regexp.Regexp) (string, bool) {
+	for v.lines.Scan() {
+		v.said.WriteString(v.lines.Text() + "\n")
+		if want.MatchString(v.lines.Text()) {
+			return v.lines.Text(), true
+		}
+	}
+	return "", false
+}
+
+// end waits for the end of the verification.
+func (v *verification) end(t *testing.T) (o outcome) {
+	t.Helper()
+	for v.lines.Scan() {
+		v.said.WriteString(v.lines.Text() + "\n")
+	}
+	err := v.cmd.Wait()
+	o.said, o.workers = v.said.String(), v.wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		o.exit = exit.ExitCode()
+	} else if err != nil {
+		t.Fatalf("rdmactl cluster verify: %v", err)
+	}
+	if v.stdout.Len() > 0 {
+		if err := json.Unmarshal(v.stdout.Bytes(), &o.summary); err != nil {
+			t.Fatalf("rdmactl cluster verify: %v: %s", err, v.stdout.String())
+		}
+	}
+	return o
+}
+
+// verify runs a verification with the given arguments.
+func verify(t *testing.T, l *lab.Lab, args ...string) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), verifyLimit)
+	defer cancel()
+	began := time.Now()
+	v := verification{lab: l, nodes: l.Nodes, start: bySSH, args: args}
+	v.begin(ctx, t)
+	o := v.end(t)
+	o.took = time.Since(began)
+	return o
+}
+
+// String describes an outcome for the log of a test.
+func (o outcome) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "exit status %d after %.1f s", o.exit, o.took.Seconds())
+	for _, r := range o.summary.Rails {
+		fmt.Fprintf(&b, "\n  rail %d: %+v", r.Rail, r)
+	}
+	for _, v := range o.summary.Verdicts.Verdicts {
+		fmt.Fprintf(&b, "\n  %s: %s: %s (confidence %.2f)", v.Cause, v.Where, v.Words, v.Confidence)
+		for _, e := range v.Evidence {
+			fmt.Fprintf(&b, "\n    %s", e.Text)
+		}
+	}
+	for _, err := range o.workers {
+		if err != nil {
+			fmt.Fprintf(&b, "\n  %v", err)
+		}
+	}
+	return b.String()
+}
