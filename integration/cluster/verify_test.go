@@ -145,7 +145,8 @@ func (o outcome) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exit status %d after %.1f s", o.exit, o.took.Seconds())
 	for _, r := range o.summary.Rails {
-		fmt.Fprintf(&b, "\n  rail %d: %+v", r.Rail, r)
+		text, _ := json.Marshal(r)
+		fmt.Fprintf(&b, "\n  %s", text)
 	}
 	for _, v := range o.summary.Verdicts.Verdicts {
 		fmt.Fprintf(&b, "\n  %s: %s: %s (confidence %.2f)", v.Cause, v.Where, v.Words, v.Confidence)

@@ -74,6 +74,13 @@ func (s *initSettings) apply() error {
 			return fmt.Errorf("mount %s on %s: %w", from, to, err)
 		}
 	}
+	// Each card answers for its own addresses only, as guides for several rails demand: otherwise a
+	// card answers for the others, too (ip-sysctl, arp_ignore and arp_announce).
+	for name, value := range map[string]string{"arp_ignore": "1", "arp_announce": "2"} {
+		if err := os.WriteFile("/proc/sys/net/ipv4/conf/all/"+name, []byte(value), 0); err != nil {
+			return err
+		}
+	}
 	const mode = 0o755
 	for _, dir := range []string{"/run/sshd", "/run/lock"} { // sshd has no privileges there
 		if err := os.Mkdir(dir, mode); err != nil {

@@ -37,6 +37,10 @@ const clientConfig = `Host node-*
   ConnectTimeout 10
 `
 
+// sessionStart is what sshd runs before the command of a session (sshd(8), SSHRC). With
+// CONFIG_SCHED_AUTOGROUP, the nice value of a session counts, not that of its processes (sched(7)).
+const sessionStart = "[ ! -e /proc/self/autogroup ] || echo -10 >/proc/self/autogroup\n"
+
 // startSSH gives all nodes host keys and the leader's user a key, and starts the servers. The
 // leader knows the host keys.
 func (l *Lab) startSSH(ctx context.Context) error {
@@ -63,6 +67,9 @@ func (l *Lab) startSSH(ctx context.Context) error {
 			return err
 		}
 		if err := n.write("root/.ssh/authorized_keys", string(public)); err != nil {
+			return err
+		}
+		if err := n.write("root/.ssh/rc", sessionStart); err != nil {
 			return err
 		}
 		if err := n.Daemon("sshd", "/usr/sbin/sshd", "-D", "-e", "-f", n.path("sshd_config")); err != nil {
