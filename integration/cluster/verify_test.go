@@ -5,11 +5,13 @@ package cluster
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -50,6 +52,7 @@ type verification struct {
 	start starter
 	args  []string // further arguments
 
+	began  time.Time
 	cmd    *lab.Cmd
 	stdout bytes.Buffer
 	said   bytes.Buffer
@@ -74,6 +77,7 @@ const verifyLimit = 2 * time.Minute
 // begin starts the leader and the workers.
 func (v *verification) begin(ctx context.Context, t *testing.T) {
 	t.Helper()
+	v.began = time.Now()
 	addr := v.lab.Leader.Card(0).Addr().String() + ":7700"
 	args := []string{
 		"cluster", "verify", "--workers", fmt.Sprint(len(v.nodes)), "--listen", addr, "--wait", "60s", "-o", "json",
@@ -113,6 +117,7 @@ func (v *verification) end(t *testing.T) (o outcome) {
 		v.said.WriteString(v.lines.Text() + "\n")
 	}
 	err := v.cmd.Wait()
+	o.took = time.Since(v.began)
 	o.said, o.workers = v.said.String(), v.wait()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		o.exit = exit.ExitCode()
@@ -127,17 +132,26 @@ func (v *verification) end(t *testing.T) (o outcome) {
 	return o
 }
 
-// verify runs a verification with the given arguments.
+// verify runs a verification with the given arguments. Its journal is an artifact of the test.
 func verify(t *testing.T, l *lab.Lab, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), verifyLimit)
 	defer cancel()
-	began := time.Now()
-	v := verification{lab: l, nodes: l.Nodes, start: bySSH, args: args}
+	v := verification{lab: l, nodes: l.Nodes, start: bySSH, args: append(args, "--journal", journal(t))}
 	v.begin(ctx, t)
-	o := v.end(t)
-	o.took = time.Since(began)
-	return o
+	return v.end(t)
+}
+
+// journal returns the path of a new journal.
+func journal(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.ArtifactDir(), fmt.Sprintf("%d.journal", time.Now().UnixNano()))
+}
+
+// short are the arguments of a verification that takes seconds. One queue pair between two cards
+// has enough outstanding for the rate of the lab.
+func short(stages string) []string {
+	return []string{"--stages", stages, "--step", "500ms", "--flows", "1"}
 }
 
 // String describes an outcome for the log of a test.
@@ -154,10 +168,23 @@ func (o outcome) String() string {
 			fmt.Fprintf(&b, "\n    %s", e.Text)
 		}
 	}
+	for _, g := range o.summary.Verdicts.NotJudged {
+		fmt.Fprintf(&b, "\n  not judged: %s: %s", g.What, g.Why)
+	}
 	for _, err := range o.workers {
 		if err != nil {
 			fmt.Fprintf(&b, "\n  %v", err)
 		}
 	}
-	return b.String()
+	return b.String() + "\n" + o.said
+}
+
+// brief describes the verdicts of an outcome in a line.
+func (o outcome) brief() string {
+	list := make([]string, len(o.summary.Verdicts.Verdicts))
+	for i, v := range o.summary.Verdicts.Verdicts {
+		list[i] = fmt.Sprintf("%s: %s: %s", v.Cause, v.Where, v.Words)
+	}
+	return fmt.Sprintf("exit status %d after %.1f s: %s", o.exit, o.took.Seconds(),
+		cmp.Or(strings.Join(list, "; "), "no verdict"))
 }

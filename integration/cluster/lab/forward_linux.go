@@ -1,14 +1,21 @@
 package lab
 
 import (
+	"bufio"
+	"bytes"
 	"container/heap"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,8 +24,11 @@ import (
 // Forwarding is what a forwarder does to the RoCE packets of a cable, in both directions; other
 // packets pass at once.
 type Forwarding struct {
-	Delay  time.Duration // of each packet
-	Jitter time.Duration // further delay at most, another one for each packet; packets stay in order
+	Delay time.Duration // of each packet
+	// Jitter is a further delay at most, another one for each packet; packets stay in order. Share is
+	// the share of packets that have it; 0: all.
+	Jitter time.Duration
+	Share  float64
 	// Reorder is the share of the packets that others overtake: they are delayed by Late.
 	Reorder float64
 	Late    time.Duration
@@ -50,44 +60,83 @@ func (l *Lab) Forward(ctx context.Context, c Card, f Forwarding) (Undo, error) {
 	return undo, nil
 }
 
-// pipe forwards frames between two network devices.
-type pipe struct {
-	ends [2]*os.File
-	wg   sync.WaitGroup
+// forwardVariable has the settings of a forwarder and makes [Init] become one.
+const forwardVariable = "RDMAKIT_LAB_FORWARD"
+
+// forwardSettings are what a forwarder process does.
+type forwardSettings struct {
+	Netdevs    [2]string  `json:"netdevs"`
+	Forwarding Forwarding `json:"forwarding"`
 }
 
-// join starts a forwarder between two network devices of the node.
-func (n *Node) join(a, b string, f Forwarding) (*pipe, error) {
-	p := &pipe{}
-	err := n.InNetwork(func() (err error) {
-		for i, name := range []string{a, b} {
-			if p.ends[i], err = openPacket(name); err != nil {
-				return fmt.Errorf("forward between %s and %s: %w", a, b, err)
-			}
-		}
-		return nil
-	})
+// forwarder is a process that forwards frames between two network devices.
+type forwarder struct {
+	cmd  *Cmd
+	life io.Closer // closing it ends the forwarder
+}
+
+// join starts a forwarder between two network devices of the node. It is a process in a session of
+// its own, so that it has the priority of those on nodes.
+func (n *Node) join(a, b string, f Forwarding) (*forwarder, error) {
+	settings, err := json.Marshal(forwardSettings{[2]string{a, b}, f})
 	if err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, err
 	}
-	for i := range p.ends {
-		q := newDelayQueue(f, f.Seed+uint64(i))
-		p.wg.Go(func() { q.read(p.ends[i]) })
-		p.wg.Go(func() { q.write(p.ends[1-i]) })
+	c := n.Command(context.Background(), "/proc/self/exe")
+	c.Args[0], c.SysProcAttr = "rdmakit-lab-forwarder", &syscall.SysProcAttr{Setsid: true}
+	c.Env = append(c.Env, forwardVariable+"="+string(settings))
+	var said bytes.Buffer
+	c.Stderr = &said
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	life, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, fmt.Errorf("forward between %s and %s: %w", a, b, err)
+	}
+	p := &forwarder{c, life}
+	if line, _ := bufio.NewReader(out).ReadString('\n'); strings.TrimSpace(line) != ready {
+		return nil, errors.Join(p.close(), fmt.Errorf("forward between %s and %s: not ready: %s", a, b, said.String()))
 	}
 	return p, nil
 }
 
 // close ends the forwarder.
-func (p *pipe) close() error {
-	var errs []error
-	for _, f := range p.ends {
-		if f != nil {
-			errs = append(errs, f.Close())
-		}
+func (p *forwarder) close() error { return errors.Join(p.life.Close(), p.cmd.Wait()) }
+
+// forward is the forwarder process. It ends when its standard input does.
+func forward(text string) error {
+	var s forwardSettings
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return fmt.Errorf("forwarder: settings: %w", err)
 	}
-	p.wg.Wait()
-	return errors.Join(errs...)
+	const name = "/proc/self/autogroup" // see sessionStart
+	if err := os.WriteFile(name, []byte(strconv.Itoa(priority)), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("forwarder: %w", err)
+	}
+	var ends [2]*os.File
+	for i, netdev := range s.Netdevs {
+		f, err := openPacket(netdev)
+		if err != nil {
+			return fmt.Errorf("forwarder: %s: %w", netdev, err)
+		}
+		defer f.Close()
+		ends[i] = f
+	}
+	for i := range ends {
+		q := newDelayQueue(s.Forwarding, s.Forwarding.Seed+uint64(i))
+		go q.read(ends[i]) // both end with the process
+		go q.write(ends[1-i])
+	}
+	if _, err := fmt.Fprintln(os.Stdout, ready); err != nil {
+		return fmt.Errorf("forwarder: %w", err)
+	}
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 // openPacket opens a packet socket (packet(7)) for all frames that arrive at a network device, each
@@ -189,7 +238,7 @@ func (q *delayQueue) add(data []byte, now time.Time) {
 	q.count++
 	if isRoCE(data) {
 		x.at = now.Add(q.f.Delay)
-		if q.f.Jitter > 0 {
+		if q.f.Jitter > 0 && (q.f.Share == 0 || q.rng.Float64() < q.f.Share) {
 			x.at = x.at.Add(time.Duration(q.rng.Int64N(int64(q.f.Jitter))))
 		}
 		if x.at.Before(q.last) {

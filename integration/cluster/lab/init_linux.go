@@ -22,9 +22,12 @@ type initSettings struct {
 	Etc      string `json:"etc"`  // folder whose files replace those of /etc
 }
 
-// Init reports whether this process was started as the first process of a node. It has done its
-// work then, and the process must exit. Test mains call it before anything else.
+// Init reports whether this process was started as the first process of a node or as a forwarder.
+// It has done its work then, and the process must exit. Test mains call it before anything else.
 func Init() (is bool, err error) {
+	if text := os.Getenv(forwardVariable); text != "" {
+		return true, forward(text)
+	}
 	text := os.Getenv(nodeVariable)
 	if text == "" {
 		return false, nil

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	Size  int    // number of nodes, without the leader; 0: 4
 	Rails int    // 0: 1
-	MTU   int    // of all network devices; 0: 9000
+	MTU   int    // of all network devices; 0: 2200, for which RoCE has packets of 2048
 	Rate  int    // of all cards and both directions, in Mbit/s; 0: unlimited
 	Dir   string // existing folder for the files of the lab; it needs a short path for sockets
 	Log   io.Writer
@@ -26,7 +26,7 @@ const (
 	maxNodes   = 90
 	maxRails   = 8
 	leaderNode = 100
-	defaultMTU = 9000
+	defaultMTU = 2200
 )
 
 func (o Options) complete() (Options, error) {

@@ -35,6 +35,9 @@ func (l *Lab) connect(ctx context.Context) error {
 			return err
 		}
 		for r := range l.opts.Rails {
+			if err := n.noOffload(ctx, n.Card(r).Netdev()); err != nil {
+				return err
+			}
 			if l.opts.Rate > 0 && n != l.Leader {
 				if err := l.setRates(ctx, n.Card(r), l.opts.Rate, l.opts.Rate); err != nil {
 					return err
@@ -43,4 +46,11 @@ func (l *Lab) connect(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// noOffload has the system cut what programs send at once into frames before it leaves a network
+// device: a switch sees no other ones, and its limits and losses are those of frames.
+func (n *Node) noOffload(ctx context.Context, netdev string) error {
+	_, err := n.network(ctx, "", "ethtool", "-K", netdev, "tso", "off", "tx-udp-segmentation", "off")
+	return err
 }

@@ -184,7 +184,7 @@ func (n *Node) in(f func() error, kinds int) error {
 
 // priority is the nice value of the processes of nodes: what is measured between them should depend
 // on what else the machine does as little as possible.
-const priority = -10
+const priority = -20
 
 // environment is that of commands on nodes.
 func environment() []string {

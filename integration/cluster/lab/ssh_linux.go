@@ -39,7 +39,7 @@ const clientConfig = `Host node-*
 
 // sessionStart is what sshd runs before the command of a session (sshd(8), SSHRC). With
 // CONFIG_SCHED_AUTOGROUP, the nice value of a session counts, not that of its processes (sched(7)).
-const sessionStart = "[ ! -e /proc/self/autogroup ] || echo -10 >/proc/self/autogroup\n"
+const sessionStart = "[ ! -e /proc/self/autogroup ] || echo -20 >/proc/self/autogroup\n"
 
 // startSSH gives all nodes host keys and the leader's user a key, and starts the servers. The
 // leader knows the host keys.
