@@ -50,7 +50,8 @@ func (d deviceWithGUIDs) GIDs(context.Context, int) ([]provider.GIDEntry, error)
 	return []provider.GIDEntry{{Index: 0, GID: ib.GID{0: 0xfe, 1: 0x80, 9: 2, 10: 0xc9, 11: 3, 15: 2}}}, nil
 }
 
-// TestGUIDs checks that the survey has the GUIDs of opened devices, and keeps those that are known.
+// TestGUIDs checks that the survey has the GUIDs and MTUs of opened devices, and keeps those that
+// are known.
 func TestGUIDs(t *testing.T) {
 	net := packetnet.New(packetnet.Faults{})
 	node := worker.Node{Name: "node"}
@@ -83,9 +84,9 @@ func TestGUIDs(t *testing.T) {
 	}
 	const nodeGUID = "0002:c903:0000:0001"
 	want := []map[string]string{
-		{result.FactNodeGUID: nodeGUID, result.FactPortGUID: "0002:c903:0000:0002"},
+		{result.FactNodeGUID: nodeGUID, result.FactPortGUID: "0002:c903:0000:0002", result.FactMTU: "1024"},
 		{result.FactNodeGUID: nodeGUID, result.FactMTU: "4096"},
-		{result.FactNodeGUID: "known", result.FactPortGUID: "too"},
+		{result.FactNodeGUID: "known", result.FactPortGUID: "too", result.FactMTU: "1024"},
 		{result.FactNetdev: "eth0"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -40,6 +40,9 @@ func engineCard(rail int, name string) worker.Card {
 			facts[result.FactNetdevRate] = rate
 		}
 	}
+	if subnet, err := roce.Subnet(name); err == nil && subnet.IsValid() {
+		facts[result.FactSubnet] = subnet.String()
+	}
 	return worker.Card{
 		Rail: rail, Name: name, Port: 1, Facts: facts,
 		Open: func(ctx context.Context) (*verbs.Device, error) {

@@ -52,6 +52,19 @@ func thisMachine() string {
 	return strings.TrimSpace(string(boot)) + " " + namespace
 }
 
+// subnetOf returns the subnet of an address of a network device, "" if it is unknown.
+func subnetOf(n *inventory.Netdev, addr netip.Addr) string {
+	if n == nil {
+		return ""
+	}
+	for _, p := range n.Addresses {
+		if p.Addr() == addr && !p.IsSingleIP() {
+			return p.Masked().String()
+		}
+	}
+	return ""
+}
+
 // engineNetdev returns the network device of an engine in user space, "" if it is unknown.
 func engineNetdev(name string) string {
 	name = strings.TrimPrefix(name, roce.Prefix)

@@ -5,6 +5,7 @@ package cluster
 import (
 	"io"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -46,6 +47,36 @@ func TestPlaceOf(t *testing.T) {
 	got := placeOf(&snap, &inventory.Device{}, &inventory.Port{LinkLayer: inventory.LinkLayerEthernet, Netdev: "bond0"})
 	if want := "eth0, eth1"; got[result.FactNetdev] != want {
 		t.Errorf("network devices of a bond = %q, want %q", got[result.FactNetdev], want)
+	}
+}
+
+// TestSubnetOf checks the subnets of addresses; one that is known without its length has none.
+func TestSubnetOf(t *testing.T) {
+	n := &inventory.Netdev{Addresses: []netip.Prefix{
+		netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("198.51.100.130/25"),
+		netip.MustParsePrefix("2001:db8::7/64"),
+	}}
+	for addr, want := range map[string]string{
+		"192.0.2.7": "", "198.51.100.130": "198.51.100.128/25", "2001:db8::7": "2001:db8::/64", "192.0.2.9": "",
+	} {
+		if got := subnetOf(n, netip.MustParseAddr(addr)); got != want {
+			t.Errorf("subnetOf(%s) = %q, want %q", addr, got, want)
+		}
+	}
+	if got := subnetOf(nil, netip.Addr{}); got != "" {
+		t.Errorf("subnetOf(nil) = %q", got)
+	}
+}
+
+// TestEngineCard checks the facts of an engine.
+func TestEngineCard(t *testing.T) {
+	got := engineCard(1, "roce@lo").Facts
+	want := map[string]string{
+		result.FactGIDType: "RoCE v2", result.FactNetdev: "lo", result.FactSubnet: "127.0.0.0/8",
+	}
+	delete(got, result.FactNetdevRate)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("facts (-want +got):\n%s", diff)
 	}
 }
 

@@ -200,6 +200,9 @@ func hardwareCard(snap *inventory.Snapshot, plan *launch.PortPlan, next int) (wo
 		card.GIDIndex = best.Index
 		card.Facts[result.FactGIDType] = fmt.Sprint(best.Type)
 		card.Facts[result.FactGID] = best.GID.String()
+		if subnet := subnetOf(snap.Netdev(best.Netdev), best.Addr); subnet != "" {
+			card.Facts[result.FactSubnet] = subnet
+		}
 	case p.LinkLayer != inventory.LinkLayerInfiniBand:
 		card.Failure = &result.Failure{Step: result.StepOpen, Code: "no-gid", Text: "the port has no usable GID"}
 	}

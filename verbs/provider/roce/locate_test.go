@@ -105,3 +105,26 @@ func TestNoSuchPort(t *testing.T) {
 		}
 	}
 }
+
+// TestSubnet checks the subnets of addresses; one with the length of the address is none.
+func TestSubnet(t *testing.T) {
+	n := netdev{addrs: []netip.Prefix{
+		netip.MustParsePrefix("fe80::1/64"), netip.MustParsePrefix("192.0.2.7/24"),
+		netip.MustParsePrefix("198.51.100.130/25"), netip.MustParsePrefix("203.0.113.1/32"),
+	}}
+	for addr, want := range map[string]string{
+		"fe80::1%eth0": "fe80::/64", "192.0.2.7": "192.0.2.0/24", "198.51.100.130": "198.51.100.128/25",
+		"203.0.113.1": "invalid Prefix", "192.0.2.8": "invalid Prefix",
+	} {
+		if got := n.subnet(netip.MustParseAddr(addr)).String(); got != want {
+			t.Errorf("subnet(%s) = %s, want %s", addr, got, want)
+		}
+	}
+	got, err := Subnet(Prefix + "127.0.0.1")
+	if want := netip.MustParsePrefix("127.0.0.0/8"); got != want || err != nil {
+		t.Errorf("Subnet(127.0.0.1) = %v, %v; want %v", got, err, want)
+	}
+	if got, err := Subnet(Prefix + "192.0.2.99"); err == nil {
+		t.Errorf("Subnet of an address that this machine doesn't have = %v", got)
+	}
+}

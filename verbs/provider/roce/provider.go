@@ -75,6 +75,27 @@ func Address(name string) (netip.Addr, error) {
 	return addr, err
 }
 
+// Subnet returns the subnet of the address of the engine that [Provider.Open] opens for a name; the
+// zero Prefix if the address has none.
+func Subnet(name string) (netip.Prefix, error) {
+	addr, netdev, err := find(name)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return netdev.subnet(addr), nil
+}
+
+// subnet returns the subnet of an address of n, or the zero Prefix.
+func (n *netdev) subnet(addr netip.Addr) netip.Prefix {
+	for _, p := range n.addrs {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits())
+		if p.Addr() == addr.WithZone("") && !p.IsSingleIP() {
+			return p.Masked()
+		}
+	}
+	return netip.Prefix{}
+}
+
 // find resolves the name of a device to its address and network device.
 func find(name string) (netip.Addr, *netdev, error) {
 	where, ok := strings.CutPrefix(name, Prefix)
