@@ -23,8 +23,8 @@
 // no files outside of [Options].Dir and no named namespaces.
 //
 // Faults are methods that return a function which takes them back ([Undo]). They need tc (tbf), nft
-// and iptables; delay and reordering are those of a [Forwarder] in this process, for which no
-// support of the kernel is needed.
+// and iptables; delay and reordering are the work of a process of the lab ([Lab.Forward]): they
+// need no netem.
 //
 // It needs root on Linux. The methods of a [Lab] and its nodes may be called concurrently.
 package lab

@@ -25,8 +25,8 @@ import (
 // packets pass at once.
 type Forwarding struct {
 	Delay time.Duration // of each packet
-	// Jitter is a further delay at most, another one for each packet; packets stay in order. Share is
-	// the share of packets that have it; 0: all.
+	// Jitter is a further delay at most, another one for each packet; packets stay in order. Share
+	// is the share of packets that have it; 0: all.
 	Jitter time.Duration
 	Share  float64
 	// Reorder is the share of the packets that others overtake: they are delayed by Late.

@@ -16,8 +16,8 @@ func (l *Lab) connect(ctx context.Context) error {
 		for r := range l.opts.Rails {
 			c := n.Card(r)
 			lines = append(lines,
-				fmt.Sprintf("link add %s mtu %d type veth peer name %s mtu %d netns %d", c.Port(), l.opts.MTU, c.Netdev(),
-					l.opts.MTU, n.first.Process.Pid),
+				fmt.Sprintf("link add %s mtu %d type veth peer name %s mtu %d netns %d", c.Port(), l.opts.MTU,
+					c.Netdev(), l.opts.MTU, n.first.Process.Pid),
 				fmt.Sprintf("link set %s master br%d up", c.Port(), r))
 		}
 	}
