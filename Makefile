@@ -99,6 +99,11 @@ test-kernel-all: bin/testcount ## run all cases of ring 4, of which test-kernel 
 	RDMAKIT_TEST_ALL=1 go test -tags kernel -count=1 -p 1 -timeout 90m -json ./integration/kernel/... \
 		| $(count) kernel-all
 
+.PHONY: test-cluster
+test-cluster: bin/testcount ## run cluster verifications by real processes in network namespaces, with OpenSSH and Slurm (root)
+	@scripts/deps.sh cluster
+	go test -tags cluster -count=1 -timeout 15m -json ./integration/cluster/... | $(count) cluster
+
 .PHONY: test-mutants
 test-mutants: ## change one place of the RoCE engine at a time and check that its tests notice (MUTANTS='-n 9 -seed 2')
 	@scripts/deps.sh test

@@ -110,6 +110,26 @@ func plantedFaults(l *lab.Lab) []planted {
 	}
 }
 
+// TestJitter delays some packets of a node on their way: its host is named, since the round trips
+// of its peers don't vary with each other.
+func TestJitter(t *testing.T) {
+	l := cluster(t)
+	victim := l.Nodes[1]
+	for rail := range labRails {
+		f := planted{card: victim.Card(rail), plant: func(ctx context.Context, l *lab.Lab, c lab.Card) (lab.Undo, error) {
+			return l.Forward(ctx, c, lab.Forwarding{Jitter: 20 * time.Millisecond, Share: 0.03, Seed: uint64(c.Rail)})
+		}}
+		plant(t, l, f)
+	}
+	o := verify(t, l, short("reach,jitter")...)
+	t.Log(o.brief())
+	list := o.summary.Verdicts.Verdicts
+	if o.exit != 1 || len(list) != 1 || list[0].Cause != verdict.CauseJitter && list[0].Cause != verdict.CausePauses ||
+		!slices.Equal(list[0].Where.Nodes, []string{victim.Name}) {
+		t.Errorf("want jitter of %s and nothing else: %v", victim.Name, o)
+	}
+}
+
 // TestFaults plants one fault after the other. Each verification must name the card with a right
 // cause, and nothing else.
 func TestFaults(t *testing.T) {

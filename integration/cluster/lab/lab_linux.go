@@ -103,7 +103,11 @@ func (l *Lab) All() []*Node { return append([]*Node{l.Leader}, l.Nodes...) }
 func (l *Lab) start(ctx context.Context, name string, number int) (*Node, error) {
 	dir := filepath.Join(l.opts.Dir, name)
 	const private, readable = 0o700, 0o644
-	for _, d := range []string{"root/.ssh", "etc", "var"} {
+	folders := []string{"root/.ssh", "etc"}
+	if _, err := os.Stat(slurmEtc); err == nil {
+		folders = append(folders, "etc/slurm")
+	}
+	for _, d := range folders {
 		if err := os.MkdirAll(filepath.Join(dir, d), private); err != nil {
 			return nil, fmt.Errorf("start %s: %w", name, err)
 		}

@@ -99,6 +99,14 @@ func (n *Node) write(name, text string) error {
 	return nil
 }
 
+// writeScript writes a shell script of the node.
+func (n *Node) writeScript(name, text string) error {
+	if err := os.WriteFile(n.path(name), []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+		return fmt.Errorf("write file of %s: %w", n.Name, err)
+	}
+	return nil
+}
+
 // makeKey makes a key without a passphrase.
 func makeKey(ctx context.Context, file, comment string) error {
 	cmd := exec.CommandContext(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", file)
@@ -140,11 +148,8 @@ const reachLimit = 20 * time.Second
 
 // Reach waits until the address accepts connections from the node.
 func (n *Node) Reach(ctx context.Context, addr netip.AddrPort) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, reachLimit,
-		fmt.Errorf("%s doesn't reach %v within %v", n.Name, addr, reachLimit))
-	defer cancel()
-	for {
-		err := n.InNetwork(func() error {
+	return n.until(ctx, reachLimit, func() error {
+		return n.InNetwork(func() error {
 			// A dialer for one address doesn't use other goroutines to connect.
 			conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr.String())
 			if err != nil {
@@ -152,13 +157,22 @@ func (n *Node) Reach(ctx context.Context, addr netip.AddrPort) error {
 			}
 			return conn.Close()
 		})
+	})
+}
+
+// until calls f until it returns no error, or the limit has passed.
+func (n *Node) until(ctx context.Context, limit time.Duration, f func() error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: not ready after %v", n.Name, limit))
+	defer cancel()
+	for {
+		err := f()
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-time.After(20 * time.Millisecond): //nolint:mnd // between two attempts
+		case <-time.After(50 * time.Millisecond): //nolint:mnd // between two attempts
 		}
 	}
 }

@@ -1,0 +1,54 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdmakit/rdmakit/integration/cluster/lab"
+)
+
+// srun runs a program by srun on all nodes of the lab, and returns the lines that it prints.
+func srun(t *testing.T, l *lab.Lab, args ...string) []string {
+	t.Helper()
+	out, err := l.Leader.Command(t.Context(), "srun", append([]string{"-N", fmt.Sprint(labNodes)}, args...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	slices.Sort(lines)
+	return lines
+}
+
+// TestSlurm runs programs by srun on all nodes, and checks what its tasks are told.
+func TestSlurm(t *testing.T) {
+	l := cluster(t)
+	if err := l.StartSlurm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var names, ranks, sizes []string
+	for i, n := range l.Nodes {
+		names = append(names, n.Name)
+		ranks, sizes = append(ranks, fmt.Sprint("PMI_RANK=", i)), append(sizes, fmt.Sprint("PMI_SIZE=", labNodes))
+	}
+	if got := srun(t, l, "hostname"); !slices.Equal(got, names) {
+		t.Errorf("srun hostname: %q, want %q", got, names)
+	}
+	lines := srun(t, l, "--mpi=pmi2", "env")
+	for name, want := range map[string][]string{"PMI_RANK": ranks, "PMI_SIZE": sizes} {
+		if got := slices.DeleteFunc(slices.Clone(lines), func(s string) bool {
+			return !strings.HasPrefix(s, name+"=")
+		}); !slices.Equal(got, want) {
+			t.Errorf("srun --mpi=pmi2 env: %q, want %q", got, want)
+		}
+	}
+	// The tasks have the credentials of MUNGE.
+	for _, line := range srun(t, l, "sh", "-c", "munge -n | unmunge | grep STATUS") {
+		if !strings.HasSuffix(line, "Success (0)") {
+			t.Errorf("a credential of MUNGE: %s", line)
+		}
+	}
+}
