@@ -120,7 +120,7 @@ fuzz-smoke: ## run the fuzz targets related to changes since FUZZ_BASE and a few
 .PHONY: lint
 lint: lint-go lint-mod ## check style, imports, formatting and go.mod
 
-# golangci-lint runs go vet with the tag kernel; the files with the tag nodl need a separate run.
+# golangci-lint runs go vet with the tags kernel and cluster; the files with the tag nodl need a separate run.
 .PHONY: lint-go
 lint-go:
 	$(TOOL) golangci-lint run ./...

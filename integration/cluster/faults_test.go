@@ -65,47 +65,54 @@ func plantedFaults(l *lab.Lab) []planted {
 			func(ctx context.Context, l *lab.Lab, c lab.Card) (lab.Undo, error) {
 				return l.LossByIptables(ctx, c, 0.01)
 			},
-			"", []verdict.Cause{verdict.CauseLossReceive},
+			"",
+			[]verdict.Cause{verdict.CauseLossReceive},
 		},
 		{
 			"closed port", c,
 			func(ctx context.Context, l *lab.Lab, c lab.Card) (lab.Undo, error) { return l.Firewall(ctx, c) },
-			"", []verdict.Cause{verdict.CauseDeadCard},
+			"",
+			[]verdict.Cause{verdict.CauseDeadCard},
 		},
 		{
 			"MTU of the card", c,
 			func(ctx context.Context, l *lab.Lab, c lab.Card) (lab.Undo, error) {
 				return l.CardMTU(ctx, c, smallMTU)
 			},
-			"", []verdict.Cause{verdict.CauseMTU},
+			"",
+			[]verdict.Cause{verdict.CauseMTU},
 		},
 		{
 			"MTU of the port", c,
 			func(ctx context.Context, l *lab.Lab, c lab.Card) (lab.Undo, error) {
 				return l.PortMTU(ctx, c, smallMTU)
 			},
-			"", []verdict.Cause{verdict.CauseMTU},
+			"",
+			[]verdict.Cause{verdict.CauseMTU},
 		},
 		{
 			"second address in the subnet of the other rail", c,
 			func(ctx context.Context, l *lab.Lab, c lab.Card) (lab.Undo, error) {
 				return l.ForeignRoute(ctx, c.Node.Card(0), 1)
 			},
-			"", []verdict.Cause{verdict.CauseDeadCard, verdict.CauseSubnet},
+			"",
+			[]verdict.Cause{verdict.CauseDeadCard, verdict.CauseSubnet},
 		},
 		{
 			"address of the other rail's subnet", c,
 			func(ctx context.Context, l *lab.Lab, c lab.Card) (lab.Undo, error) {
 				return l.SetAddress(ctx, c, "10.77.0.66")
 			},
-			"", []verdict.Cause{verdict.CauseSubnet},
+			"",
+			[]verdict.Cause{verdict.CauseSubnet},
 		},
 		{
 			"reordering", c,
 			func(ctx context.Context, l *lab.Lab, c lab.Card) (lab.Undo, error) {
 				return l.Forward(ctx, c, lab.Forwarding{Reorder: 0.01, Late: 3 * time.Millisecond})
 			},
-			"", []verdict.Cause{verdict.CauseLoss, verdict.CauseLossSend, verdict.CauseLossReceive},
+			"",
+			[]verdict.Cause{verdict.CauseLoss, verdict.CauseLossSend, verdict.CauseLossReceive},
 		},
 	}
 }
@@ -115,11 +122,11 @@ func plantedFaults(l *lab.Lab) []planted {
 func TestJitter(t *testing.T) {
 	l := cluster(t)
 	victim := l.Nodes[1]
+	jitter := func(ctx context.Context, l *lab.Lab, c lab.Card) (lab.Undo, error) {
+		return l.Forward(ctx, c, lab.Forwarding{Jitter: 20 * time.Millisecond, Share: 0.03, Seed: uint64(c.Rail)})
+	}
 	for rail := range labRails {
-		f := planted{card: victim.Card(rail), plant: func(ctx context.Context, l *lab.Lab, c lab.Card) (lab.Undo, error) {
-			return l.Forward(ctx, c, lab.Forwarding{Jitter: 20 * time.Millisecond, Share: 0.03, Seed: uint64(c.Rail)})
-		}}
-		plant(t, l, f)
+		plant(t, l, planted{card: victim.Card(rail), plant: jitter})
 	}
 	o := verify(t, l, short("reach,jitter")...)
 	t.Log(o.brief())

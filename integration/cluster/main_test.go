@@ -18,7 +18,11 @@ import (
 func TestMain(m *testing.M) {
 	is, err := lab.Init()
 	code := 0
-	if !is {
+	switch dir := os.Getenv(victimVariable); {
+	case is:
+	case dir != "":
+		err = victim(dir)
+	default:
 		code = m.Run()
 		err = shared.close()
 	}

@@ -159,8 +159,8 @@ func (o outcome) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exit status %d after %.1f s", o.exit, o.took.Seconds())
 	for _, r := range o.summary.Rails {
-		text, _ := json.Marshal(r)
-		fmt.Fprintf(&b, "\n  %s", text)
+		fmt.Fprintf(&b, "\n  rail %d: %d of %d pairs, %d failed, bandwidth %+v", r.Rail, r.Measured, r.Pairs, r.Failed,
+			r.Bandwidth)
 	}
 	for _, v := range o.summary.Verdicts.Verdicts {
 		fmt.Fprintf(&b, "\n  %s: %s: %s (confidence %.2f)", v.Cause, v.Where, v.Words, v.Confidence)

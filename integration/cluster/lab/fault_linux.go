@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Undo takes back a fault.
@@ -57,8 +58,7 @@ func (n *Node) setRate(ctx context.Context, netdev string, mbit int) error {
 	if mbit == 0 {
 		args = []string{"qdisc", "replace", "dev", netdev, "root", "pfifo", "limit", "10000"}
 	}
-	_, err := n.network(ctx, "", "tc", args...)
-	return err
+	return n.network(ctx, "", "tc", args...)
 }
 
 // rocePort is the UDP port of RoCE v2.
@@ -67,16 +67,16 @@ const rocePort = 4791
 // Loss drops a share of the RoCE packets of a card in a direction, in the switch, at random.
 func (l *Lab) Loss(ctx context.Context, c Card, d Direction, share float64) (Undo, error) {
 	const of = 1_000_000
-	var rules string
+	var rules strings.Builder
 	for _, match := range map[Direction][]string{
 		Sends: {"iifname"}, Receives: {"oifname"}, Both: {"iifname", "oifname"},
 	}[d] {
-		rules += fmt.Sprintf("    %s %q udp dport %d numgen random mod %d < %d counter drop\n", match, c.Port(),
+		fmt.Fprintf(&rules, "    %s %q udp dport %d numgen random mod %d < %d counter drop\n", match, c.Port(),
 			rocePort, of, int(share*of))
 	}
 	table := "loss_" + c.Port()
 	text := fmt.Sprintf("table bridge %s {\n  chain forward {\n    type filter hook forward priority 0;\n%s  }\n}\n",
-		table, rules)
+		table, rules.String())
 	return l.Switch.filter(ctx, "bridge "+table, text)
 }
 
@@ -90,11 +90,8 @@ func (l *Lab) Firewall(ctx context.Context, c Card) (Undo, error) {
 
 // filter adds a table of nft(8).
 func (n *Node) filter(ctx context.Context, table, text string) (Undo, error) {
-	_, err := n.network(ctx, text, "nft", "-f", "-")
-	return func(ctx context.Context) error {
-		_, err := n.network(ctx, "", "nft", "delete table "+table)
-		return err
-	}, err
+	return func(ctx context.Context) error { return n.network(ctx, "", "nft", "delete table "+table) },
+		n.network(ctx, text, "nft", "-f", "-")
 }
 
 // LossByIptables drops a share of the RoCE packets that arrive at a card, by the node's iptables.
@@ -105,11 +102,8 @@ func (l *Lab) LossByIptables(ctx context.Context, c Card, share float64) (Undo, 
 			"--mode", "random", "--probability", strconv.FormatFloat(share, 'f', -1, 64), "-j", "DROP",
 		}
 	}
-	_, err := c.Node.network(ctx, "", "iptables", rule("-A")...)
-	return func(ctx context.Context) error {
-		_, err := c.Node.network(ctx, "", "iptables", rule("-D")...)
-		return err
-	}, err
+	return func(ctx context.Context) error { return c.Node.network(ctx, "", "iptables", rule("-D")...) },
+		c.Node.network(ctx, "", "iptables", rule("-A")...)
 }
 
 // CardMTU sets the MTU of a card; that of the switch stays.

@@ -118,13 +118,12 @@ func forward(text string) error {
 	if err := os.WriteFile(name, []byte(strconv.Itoa(priority)), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("forwarder: %w", err)
 	}
-	var ends [2]*os.File
+	var ends [2]*os.File // open until the process ends
 	for i, netdev := range s.Netdevs {
 		f, err := openPacket(netdev)
 		if err != nil {
 			return fmt.Errorf("forwarder: %s: %w", netdev, err)
 		}
-		defer f.Close()
 		ends[i] = f
 	}
 	for i := range ends {
@@ -154,8 +153,10 @@ func openPacket(netdev string) (*os.File, error) {
 	}
 	const buffer = 32 << 20
 	for _, o := range []struct{ level, option, value int }{
-		{unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1}, {unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1},
-		{unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer}, {unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, buffer},
+		{unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1},
+		{unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1},
+		{unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer},
+		{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, buffer},
 	} {
 		if err := unix.SetsockoptInt(s, o.level, o.option, o.value); err != nil {
 			return nil, errors.Join(os.NewSyscallError("setsockopt", err), unix.Close(s))
@@ -269,7 +270,7 @@ func (q *delayQueue) due(now time.Time) (data []byte, wait time.Duration) {
 	if wait := q.frames[0].at.Sub(now); wait > 0 {
 		return nil, wait
 	}
-	x, _ := heap.Pop(&q.frames).(frame) //nolint:errcheck // it has nothing else
+	x, _ := heap.Pop(&q.frames).(frame) // it has nothing else
 	return x.data, 0
 }
 

@@ -72,7 +72,7 @@ func (s *initSettings) apply() error {
 		return err
 	}
 	for _, f := range files {
-		from, to := filepath.Join(s.Etc, f.Name()), filepath.Join("/etc", f.Name())
+		from, to := filepath.Join(s.Etc, f.Name()), "/etc/"+f.Name()
 		if err := unix.Mount(from, to, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount %s on %s: %w", from, to, err)
 		}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 )
 
 // Options are the options of [New]. Zero values mean the defaults.
@@ -55,14 +54,11 @@ func (o Options) complete() (Options, error) {
 
 // Lab is a running cluster.
 type Lab struct {
-	opts Options
-
 	Switch *Node // has the bridges brR; it runs no programs
 	Leader *Node
 	Nodes  []*Node // node-1 and so on
 
-	mu   sync.Mutex
-	ends []func() error // what runs beside the nodes
+	opts Options
 }
 
 // New starts a lab: nodes, network, and OpenSSH servers.
@@ -93,7 +89,8 @@ func New(ctx context.Context, o Options) (l *Lab, err error) {
 	if err := l.connect(ctx); err != nil {
 		return l, err
 	}
-	return l, l.startSSH(ctx)
+	err = l.startSSH(ctx)
+	return l, err
 }
 
 // All returns the nodes and the leader.
@@ -114,10 +111,10 @@ func (l *Lab) start(ctx context.Context, name string, number int) (*Node, error)
 	}
 	// A locked password of root would make sshd refuse it.
 	const shadow = "root:*:19000:0:99999:7:::\n"
-	if err := os.WriteFile(filepath.Join(dir, "etc/shadow"), []byte(shadow), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "etc", "shadow"), []byte(shadow), 0o600); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "etc/hosts"), []byte(l.hosts()), readable); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "etc", "hosts"), []byte(l.hosts()), readable); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	return startNode(ctx, l, name, number)
@@ -134,23 +131,9 @@ func (l *Lab) hosts() string {
 	return b.String()
 }
 
-// atEnd has f called when the lab is closed, before the nodes are.
-func (l *Lab) atEnd(f func() error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ends = append(l.ends, f)
-}
-
 // Close ends all processes of the lab and removes its network. The folder with its files stays.
 func (l *Lab) Close() error {
-	l.mu.Lock()
-	ends := l.ends
-	l.ends = nil
-	l.mu.Unlock()
 	var errs []error
-	for i := len(ends) - 1; i >= 0; i-- {
-		errs = append(errs, ends[i]())
-	}
 	nodes := append([]*Node{l.Leader, l.Switch}, l.Nodes...)
 	for _, n := range nodes {
 		if n != nil {

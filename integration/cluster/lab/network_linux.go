@@ -51,6 +51,5 @@ func (l *Lab) connect(ctx context.Context) error {
 // noOffload has the system cut what programs send at once into frames before it leaves a network
 // device: a switch sees no other ones, and its limits and losses are those of frames.
 func (n *Node) noOffload(ctx context.Context, netdev string) error {
-	_, err := n.network(ctx, "", "ethtool", "-K", netdev, "tso", "off", "tx-udp-segmentation", "off")
-	return err
+	return n.network(ctx, "", "ethtool", "-K", netdev, "tso", "off", "tx-udp-segmentation", "off")
 }

@@ -99,7 +99,8 @@ func startNode(ctx context.Context, l *Lab, name string, number int) (n *Node, e
 		n.first = nil
 		return n, fmt.Errorf("its first process is not ready: %s%s", line, said.String())
 	}
-	return n, n.openSpaces()
+	err = n.openSpaces()
+	return n, err
 }
 
 // openSpaces opens the namespaces of the first process.
@@ -128,6 +129,9 @@ func boolean(b bool) int {
 func (n *Node) path(names ...string) string {
 	return filepath.Join(append([]string{n.Dir}, names...)...)
 }
+
+// PID is the number of the first process of the node on this machine.
+func (n *Node) PID() int { return n.first.Process.Pid }
 
 // close ends the processes of the node.
 func (n *Node) close() error {
@@ -265,21 +269,20 @@ func (c *Cmd) CombinedOutput() ([]byte, error) {
 
 // network runs a command in the network namespace of the node, with the machine's processes and
 // files.
-func (n *Node) network(ctx context.Context, input, name string, args ...string) ([]byte, error) {
+func (n *Node) network(ctx context.Context, input, name string, args ...string) error {
 	c := n.Command(ctx, name, args...)
 	c.net, c.Dir = true, "/"
 	c.Stdin = strings.NewReader(input)
-	out, err := c.Output()
+	_, err := c.Output()
 	if err != nil && input != "" {
 		err = fmt.Errorf("%w (input: %s)", err, input)
 	}
-	return out, err
+	return err
 }
 
 // ip runs commands of ip(8).
 func (n *Node) ip(ctx context.Context, lines ...string) error {
-	_, err := n.network(ctx, strings.Join(lines, "\n")+"\n", "ip", "-batch", "-")
-	return err
+	return n.network(ctx, strings.Join(lines, "\n")+"\n", "ip", "-batch", "-")
 }
 
 // Processes returns the processes of the node whose command line has all the words, by their
