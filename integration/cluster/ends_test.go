@@ -72,6 +72,11 @@ func TestResumedLeader(t *testing.T) {
 	if err := v.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
+	for _, n := range l.Nodes { // they would wait for the leader for a while, and keep the port of RoCE
+		if k, err := n.Kill(syscall.SIGTERM, "cluster", "worker"); k != 1 || err != nil {
+			t.Fatalf("ended %d workers of %s: %v", k, n.Name, err)
+		}
+	}
 	killed := v.end(t)
 	if killed.exit == 0 || len(killed.summary.Stages) > 0 {
 		t.Fatalf("the leader was not killed: %v", killed)

@@ -17,6 +17,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch"
+	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // TestPlaceOf checks the facts by which topologies know the ports of recorded nodes.
@@ -65,6 +67,32 @@ func TestSubnetOf(t *testing.T) {
 	}
 	if got := subnetOf(nil, netip.Addr{}); got != "" {
 		t.Errorf("subnetOf(nil) = %q", got)
+	}
+}
+
+// TestHardwareSubnet checks that a RoCE card has the subnet of its GID's address.
+func TestHardwareSubnet(t *testing.T) {
+	tree, err := testtrees.Load("02_rocev2_8hca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, _ := inventory.Scan(t.Context(), inventory.Sources{Root: tree.FS()})
+	p, err := launch.Derive(snap, launch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range snap.Netdevs { // the tree has no lengths of prefixes
+		for j, a := range snap.Netdevs[i].Addresses {
+			snap.Netdevs[i].Addresses[j] = netip.PrefixFrom(a.Addr(), 24)
+		}
+	}
+	card, ok := hardwareCard(&snap, &p.Ports[0], 0)
+	gid, err := ib.ParseGID(card.Facts[result.FactGID])
+	if !ok || err != nil {
+		t.Fatalf("card %v: %v", card.Facts, err)
+	}
+	if want := netip.PrefixFrom(gid.Addr(), 24).Masked().String(); card.Facts[result.FactSubnet] != want {
+		t.Errorf("the subnet of %v is %q, want %q", gid.Addr(), card.Facts[result.FactSubnet], want)
 	}
 }
 
