@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -371,8 +372,9 @@ func TestBegin(t *testing.T) {
 // TestProofs joins without a secret and without the hash of the leader's certificate: both ends
 // prove what they are.
 func TestProofs(t *testing.T) {
-	var want [2][32]byte
+	var want [32]byte
 	var leader *protocol.Server
+	var once atomic.Bool
 	cfg := protocol.ServerConfig{
 		Verify: func(proof string, client [32]byte) (string, error) {
 			switch proof {
@@ -382,11 +384,15 @@ func TestProofs(t *testing.T) {
 				return "", &protocol.RefusedError{Text: "uid 1001 is not that of the leader"}
 			case "bad name":
 				return "\x1b", nil
+			case "once":
+				if !once.Swap(true) {
+					return "", nil
+				}
 			}
 			return "", errors.New("credential replayed, key 0x123")
 		},
 		Prove: func(client [32]byte) (string, error) {
-			if client == want[0] {
+			if client == want {
 				return fmt.Sprintf("leader %x for %x", leader.Hash(), client), nil
 			}
 			return "", errors.New("munged is not running")
@@ -395,9 +401,9 @@ func TestProofs(t *testing.T) {
 	r := newRig(t, cfg)
 	leader = r.server
 	c := r.client(protocol.Invitation{Addr: "memory:1"}, "a")
-	c.Certificate, want[0], _ = protocol.NewIdentity(time.Now())
+	c.Certificate, want, _ = protocol.NewIdentity(time.Now())
 	c.Trust = func(proof string, leader [32]byte) error {
-		if proof != fmt.Sprintf("leader %x for %x", leader, want[0]) {
+		if proof != fmt.Sprintf("leader %x for %x", leader, want) {
 			return fmt.Errorf("proof %q", proof)
 		}
 		return nil
@@ -410,6 +416,12 @@ func TestProofs(t *testing.T) {
 		t.Errorf("session %s of %s, %s", session.Name(), session.Node(), session.Host())
 	}
 	r.end(session, ended)
+	again := r.peer(identity(t))
+	for range 2 { // the answer got lost: the proof needn't be good a second time
+		if code, text := again.join("c", "", join{"proof": "once"}); code != http.StatusOK || text != `{"name":"c"}` {
+			t.Errorf("the same worker: %d %s", code, text)
+		}
+	}
 	for proof, text := range map[string]string{
 		"other user": "uid 1001 is not that of the leader", "bad name": "the proof of the worker is not valid",
 		"replay": "the proof of the worker is not valid",

@@ -118,7 +118,7 @@ func TestBrokenConn(t *testing.T) {
 			} else {
 				_ = near.Close()
 			}
-			if err := <-ended; !errors.Is(err, protocol.ErrBroken) {
+			if err := <-ended; !errors.Is(err, protocol.ErrBroken) || !strings.Contains(err.Error(), "is broken: ") {
 				t.Errorf("the worker ended with %v", err)
 			}
 			if err := <-served; err != nil {
