@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/rendezvous"
@@ -149,9 +151,35 @@ func TestFunctions(t *testing.T) {
 	if want := (protocol.Invitation{Addr: slurm.Leader}); i != want || err != nil {
 		t.Errorf("Find = %v, %v, want %v", i, err, want)
 	}
-	failed := errors.New("failed")
-	_, err = way.Find(t.Context(), func(context.Context, protocol.Invitation) error { return failed })
-	if !errors.Is(err, failed) {
-		t.Errorf("Find with a leader that doesn't answer: %v", err)
-	}
+}
+
+// TestLateLeader finds a leader that begins to listen after the worker, and one that never does.
+func TestLateLeader(t *testing.T) {
+	way := newToken(t, slurm, secret)
+	synctest.Test(t, func(t *testing.T) {
+		failed := errors.New("connection refused")
+		begin := time.Now()
+		late := func(context.Context, protocol.Invitation) error {
+			if time.Since(begin) < 10*time.Second {
+				return failed
+			}
+			return nil
+		}
+		i, err := way.Find(t.Context(), late)
+		if took := time.Since(begin); i.Addr != slurm.Leader || err != nil || took > 12*time.Second {
+			t.Errorf("Find = %v, %v after %v", i, err, took)
+		}
+		begin = time.Now()
+		_, err = way.Find(t.Context(), func(context.Context, protocol.Invitation) error { return failed })
+		if took := time.Since(begin); !errors.Is(err, failed) || took != time.Minute {
+			t.Errorf("Find with a leader that never listens: %v after %v", err, took)
+		}
+		ended := errors.New("ended by the user")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(ended) })
+		_, err = way.Find(ctx, func(context.Context, protocol.Invitation) error { return failed })
+		if !errors.Is(err, ended) {
+			t.Errorf("Find that was ended: %v", err)
+		}
+	})
 }

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"time"
 
+	"github.com/rdmakit/rdmakit/cluster/launcher"
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 )
 
@@ -22,7 +24,7 @@ type Task struct {
 }
 
 // Slurm is the Launcher of a [Task] that Slurm has started.
-const Slurm = "slurm"
+const Slurm = launcher.Slurm
 
 // Way is a way for workers to find the leader, and for both to trust each other.
 type Way interface {
@@ -109,14 +111,33 @@ type proven struct{ leader string }
 // Publish does nothing.
 func (p proven) Publish(context.Context, protocol.Invitation) error { return nil }
 
-// Find returns the address at which the leader is to listen.
+// Find returns the address at which the leader is to listen; with try, once it does.
 func (p proven) Find(ctx context.Context, try Try) (protocol.Invitation, error) {
 	i := protocol.Invitation{Addr: p.leader}
 	if try == nil {
 		return i, nil
 	}
-	return i, try(ctx, i)
+	ctx, cancel := context.WithTimeoutCause(ctx, leaderPatience, fmt.Errorf("no answer within %v", leaderPatience))
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := try(ctx, i)
+		if err == nil {
+			return i, nil
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return protocol.Invitation{}, fmt.Errorf("wait for the leader at %s: %w (%w)", p.leader, context.Cause(ctx),
+				err)
+		}
+	}
 }
+
+// leaderPatience is how long a leader may take to listen: a launcher starts the tasks of a job in
+// any order, and the leader looks at its own node first.
+const leaderPatience = time.Minute
 
 // Pass does nothing.
 func (p proven) Pass(context.Context) error { return nil }
