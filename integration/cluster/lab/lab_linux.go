@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // Options are the options of [New]. Zero values mean the defaults.
@@ -58,7 +59,9 @@ type Lab struct {
 	Leader *Node
 	Nodes  []*Node // node-1 and so on
 
-	opts Options
+	opts     Options
+	slurm    sync.Once
+	slurmErr error
 }
 
 // New starts a lab: nodes, network, and OpenSSH servers.

@@ -43,8 +43,13 @@ const cgroupConfig = "CgroupPlugin=cgroup/v1\n"
 const slurmEtc = "/etc/slurm"
 
 // StartSlurm starts munged everywhere, slurmd on each node, and slurmctld on the leader, and waits
-// until all nodes are idle. srun works on the leader then. It is called once at most.
+// until all nodes are idle. srun works on the leader then. Further calls do nothing.
 func (l *Lab) StartSlurm(ctx context.Context) error {
+	l.slurm.Do(func() { l.slurmErr = l.startSlurm(ctx) })
+	return l.slurmErr
+}
+
+func (l *Lab) startSlurm(ctx context.Context) error {
 	if _, err := os.Stat(slurmEtc); err != nil {
 		return fmt.Errorf("start Slurm: it is not installed: %w", err)
 	}
