@@ -52,3 +52,44 @@ func TestSlurm(t *testing.T) {
 		}
 	}
 }
+
+// nodes returns how many nodes have a card of the first rail.
+func (o outcome) nodes() int {
+	if len(o.summary.Rails) == 0 {
+		return 0
+	}
+	return o.summary.Rails[0].Cards
+}
+
+// TestSlurmTasks runs verifications of a healthy cluster by srun, with several tasks on a node, and
+// with a secret that the user has given. A task with another secret is refused.
+func TestSlurmTasks(t *testing.T) {
+	l := cluster(t)
+	if err := l.StartSlurm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	verify := append([]string{program(), "cluster", "verify", "-o", "json", "--journal", "none"}, short("reach")...)
+	nodes := []string{"-N", fmt.Sprint(labNodes), "--mpi=none"}
+	for name, srun := range map[string][]string{
+		"two tasks a node": {"--ntasks-per-node=2"},
+		"secret":           {"--export=ALL,RDMAKIT_TOKEN=only-this-test-knows-it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := run(t, l, "srun", slices.Concat(nodes, srun, verify)...)
+			t.Log(o.brief())
+			if o.exit != 0 || !o.summary.Complete || o.nodes() != labNodes {
+				t.Errorf("want exit status 0 with %d nodes: %v", labNodes, o)
+			}
+		})
+	}
+	t.Run("another secret", func(t *testing.T) {
+		const script = `export RDMAKIT_TOKEN=only-this-test-knows-it
+[ $SLURM_PROCID != 2 ] || RDMAKIT_TOKEN=somebody-else-knows-this
+exec "$@"`
+		args := slices.Concat(nodes, []string{"sh", "-c", script, "sh"}, verify, []string{"--wait", "8s"})
+		o := run(t, l, "srun", args...)
+		if o.nodes() == labNodes || !strings.Contains(o.said, "proof") {
+			t.Errorf("want three nodes and a refusal: %v", o)
+		}
+	})
+}

@@ -49,7 +49,7 @@ func bySSH(ctx context.Context, l *lab.Lab, nodes []*lab.Node, invitation string
 type verification struct {
 	lab   *lab.Lab
 	nodes []*lab.Node
-	start starter
+	start starter  // nil: --hosts starts them
 	args  []string // further arguments
 
 	began  time.Time
@@ -79,8 +79,11 @@ func (v *verification) begin(ctx context.Context, t *testing.T) {
 	t.Helper()
 	v.began = time.Now()
 	addr := v.lab.Leader.Card(0).Addr().String() + ":7700"
-	args := []string{
-		"cluster", "verify", "--workers", fmt.Sprint(len(v.nodes)), "--listen", addr, "--wait", "60s", "-o", "json",
+	args := []string{"cluster", "verify", "--wait", "60s", "-o", "json"}
+	if v.start == nil {
+		args = append(args, "--hosts", hosts(v.nodes))
+	} else {
+		args = append(args, "--workers", fmt.Sprint(len(v.nodes)), "--listen", addr)
 	}
 	v.cmd = v.lab.Leader.Command(ctx, program(), append(args, v.args...)...)
 	v.cmd.Stdout = &v.stdout
@@ -92,6 +95,9 @@ func (v *verification) begin(ctx context.Context, t *testing.T) {
 		t.Fatal(err)
 	}
 	v.lines = bufio.NewScanner(stderr)
+	if v.wait = func() []error { return nil }; v.start == nil {
+		return
+	}
 	line, ok := v.until(invitationLine)
 	if !ok {
 		t.Fatalf("rdmactl cluster verify prints no invitation: %s (%v)", v.said.String(), v.cmd.Wait())
@@ -132,12 +138,22 @@ func (v *verification) end(t *testing.T) (o outcome) {
 	return o
 }
 
-// verify runs a verification with the given arguments. Its journal is an artifact of the test.
+// hosts is a list of nodes for --hosts.
+func hosts(nodes []*lab.Node) string {
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.Name
+	}
+	return strings.Join(names, ",")
+}
+
+// verify runs a verification with the given arguments, whose workers are started by ssh. Its
+// journal is an artifact of the test.
 func verify(t *testing.T, l *lab.Lab, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), verifyLimit)
 	defer cancel()
-	v := verification{lab: l, nodes: l.Nodes, start: bySSH, args: append(args, "--journal", journal(t))}
+	v := verification{lab: l, nodes: l.Nodes, args: append(args, "--journal", journal(t))}
 	v.begin(ctx, t)
 	return v.end(t)
 }

@@ -50,9 +50,9 @@ maps and evidence, --html writes a page that needs no network, -o junit is for C
 Exit codes:
 
     0   nothing was found
-    1   something is slow, unsteady or broken
+    1   something is slow, unsteady or broken, or a node never joined or vanished
     2   wrong use: command, flag or argument; RESULT is not a verification
-    7   not everything was measured: a node vanished, or the run was ended early`,
+    7   not everything was measured: the run was ended early`,
 		Example: `  rdmactl cluster report rdmakit-verify-20261126-144300.journal
   rdmactl cluster report -v result.json --html report.html
   rdmactl cluster report today.json --baseline yesterday.json`,

@@ -89,10 +89,10 @@ the leader was ended, with the stages and workers of the journal.
 Exit codes:
 
     0   nothing was found
-    1   something is slow, unsteady or broken
+    1   something is slow, unsteady or broken, or a node never joined or vanished
     2   wrong use: command, flag or argument
     3   no node with a card
-    7   not everything could be measured: a node vanished or never joined, or the run was ended early`,
+    7   not everything could be measured: too few nodes joined, or the run was ended early`,
 		Example: `  rdmactl cluster verify --local 4
   rdmactl cluster verify --hosts 'gpu[001-016]' --budget 5m
   rdmactl cluster verify --hosts nodes.txt --ssh 'ssh -F lab.conf' --gentle 10 --yes
