@@ -62,8 +62,8 @@ var metaTable = []metaRow{
 	{"receive-ring", nodeCase{"51_rxe_siw", ring(2048)}, nodeCase{"51_rxe_siw", ring(1024)}, "rxe0:1"},
 	{
 		"receive-buffer",
-		nodeCase{"51_rxe_siw", socketBuffers("8388608", "4096 131072 6291456")},
-		nodeCase{"51_rxe_siw", socketBuffers("212992", "4096 131072 6291456")},
+		nodeCase{"06_none", socketBuffers("699051", "699051", "")},
+		nodeCase{"06_none", all(set(noneMTU, "9000"), socketBuffers("212992", "212992", ""))},
 		"node",
 	},
 	{
@@ -190,6 +190,7 @@ func TestNoCheckPassesOverMissingFiles(t *testing.T) {
 	optional := []string{
 		"/phys_state", "/proc/self/status", "/proc/net/route", "/proc/cpuinfo", "/id/sys_vendor", "/id/product_name",
 		"/sys/hypervisor/type", "/operstate", "/carrier", "/flags", "/phys_port_name",
+		"/ipv4/tcp_rmem", // of siw only
 	}
 	for _, row := range metaTable {
 		for _, pattern := range check(t, row.id).Reads {

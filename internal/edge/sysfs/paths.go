@@ -28,6 +28,7 @@ const (
 	ProcIPv4Conf         = "proc/sys/net/ipv4/conf"    // settings of network devices, and all/
 	ProcNeighIPv4        = "proc/sys/net/ipv4/neigh/default"
 	ProcReceiveBuffer    = "proc/sys/net/core/rmem_max" // largest receive buffer of a socket
+	ProcSendBuffer       = "proc/sys/net/core/wmem_max" // largest send buffer of a socket
 	ProcTCPReceive       = "proc/sys/net/ipv4/tcp_rmem" // receive buffers of TCP: least, default, most
 	ProcIPTablesNames    = "proc/net/ip_tables_names"   // tables of iptables without nf_tables
 	DebugMlx5            = "sys/kernel/debug/mlx5"      // state of mlx5 functions, by PCI address

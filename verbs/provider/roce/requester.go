@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/verbs/provider"
+	"github.com/rdmakit/rdmakit/verbs/provider/roce/window"
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
@@ -81,8 +82,8 @@ func fetches(op provider.SendOp) bool {
 
 const (
 	// windowMin and windowMax limit the window, in packets.
-	windowMin = 8
-	windowMax = 256
+	windowMin = window.Least
+	windowMax = window.Most
 	// ackReqEvery is the number of packets after which an acknowledgement is requested.
 	ackReqEvery = 32
 	// readChunk is the maximum number of response packets per READ request, so that responses
@@ -102,16 +103,8 @@ func (r *requester) init(slab []provider.Segment, depth, segments int) []provide
 func (r *requester) at(i uint64) *sendEntry { return &r.ring[i%uint64(len(r.ring))] }
 
 // windowLimit returns the largest window for packets of a path MTU. The buffer that the window
-// fills is the peer's; it is taken to be like ours. The kernel charges packets to twice its size:
-// those of a segmented send by little more than their length (three quarters of that were filled
-// without a loss), single ones by up to twice.
-func (e *Engine) windowLimit(mtu ib.MTU) int {
-	size := e.conn.ReceiveBuffer()
-	if size == 0 {
-		return windowMax
-	}
-	return min(windowMax, max(windowMin, 3*size/(2*int(mtu))))
-}
+// fills is the peer's; it is taken to be like ours.
+func (e *Engine) windowLimit(mtu ib.MTU) int { return window.Limit(e.conn.ReceiveBuffer(), mtu) }
 
 func (r *requester) start(psn ib.PSN, limit int) {
 	psn = psn.Add(0) // keep 24 bits
