@@ -67,9 +67,9 @@ func (c Check) Validate() error {
 	if !kebab.MatchString(c.ID) {
 		bad("id is not kebab-case")
 	}
-	for name, v := range map[string]string{"title": c.Title, "explanation": c.Explanation, "remedy": c.Remedy} {
-		if v == "" {
-			bad("no %s", name)
+	for _, text := range [][2]string{{"title", c.Title}, {"explanation", c.Explanation}, {"remedy", c.Remedy}} {
+		if text[1] == "" {
+			bad("no %s", text[0])
 		}
 	}
 	switch c.Severity {

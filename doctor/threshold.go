@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -40,7 +41,8 @@ func Thresholds(checks []Check) []Threshold {
 func validThresholds(checks []Check, values map[string]float64) error {
 	var errs []error
 	known := Thresholds(checks)
-	for name, v := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		v := values[name]
 		switch {
 		case !slices.ContainsFunc(known, func(t Threshold) bool { return t.Name == name }):
 			errs = append(errs, fmt.Errorf("threshold %q: %w", name, ErrUnknownThreshold))

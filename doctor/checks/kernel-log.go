@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -175,7 +176,8 @@ func (l *logReader) harmlessSlot() bool {
 // faults returns a finding for each incident.
 func (l *logReader) faults() []doctor.Finding {
 	var findings []doctor.Finding
-	for _, i := range l.incidents {
+	for _, key := range slices.Sorted(maps.Keys(l.incidents)) {
+		i := l.incidents[key]
 		f := doctor.Finding{
 			Outcome: i.rule.outcome, Object: i.object, Evidence: i.lines,
 			Summary: fmt.Sprintf("%s: %s", i.rule.summary, english.Count(i.count, "message")),
@@ -191,7 +193,7 @@ func (l *logReader) faults() []doctor.Finding {
 		}
 		findings = append(findings, f)
 	}
-	slices.SortFunc(findings, func(a, b doctor.Finding) int {
+	slices.SortStableFunc(findings, func(a, b doctor.Finding) int {
 		if c := b.Outcome.Compare(a.Outcome); c != 0 {
 			return c
 		}
@@ -231,7 +233,8 @@ func (l *logReader) cable(address, module string, in bool, line doctor.Evidence)
 // unplugged returns a finding for each module that was pulled out.
 func (l *logReader) unplugged() []doctor.Finding {
 	var findings []doctor.Finding
-	for _, c := range l.cables {
+	for _, key := range slices.Sorted(maps.Keys(l.cables)) {
+		c := l.cables[key]
 		if c.removals == 0 {
 			continue
 		}
@@ -247,7 +250,7 @@ func (l *logReader) unplugged() []doctor.Finding {
 		}
 		findings = append(findings, f)
 	}
-	slices.SortFunc(findings, func(a, b doctor.Finding) int {
+	slices.SortStableFunc(findings, func(a, b doctor.Finding) int {
 		return strings.Compare(a.Object+a.Summary, b.Object+b.Summary)
 	})
 	return findings

@@ -48,9 +48,14 @@ func runRDMABond(_ context.Context, in *doctor.Input) []doctor.Finding {
 	var findings []doctor.Finding
 	var good []doctor.Evidence
 	bonds, seen := 0, map[string]bool{}
+	var hidden []portRef
 	for p := range ownPorts(s) {
 		n := p.netdev(s)
-		if n == nil || !p.roce() || p.dev.Software != "" {
+		if !p.roce() || p.dev.Software != "" {
+			continue
+		}
+		if n == nil {
+			hidden = append(hidden, p)
 			continue
 		}
 		bond := n
@@ -74,6 +79,9 @@ func runRDMABond(_ context.Context, in *doctor.Input) []doctor.Finding {
 		findings = append(findings, f)
 	}
 	switch {
+	case bonds == 0 && len(hidden) > 0:
+		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
+			"the network device of %s, which may be on a bond, is not visible here", objects(hidden, 4))}
 	case bonds == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "no RDMA port is on a bond")}
 	case len(good) > 0 && worst(findings).Compare(doctor.OutcomeInfo) <= 0:
@@ -84,7 +92,8 @@ func runRDMABond(_ context.Context, in *doctor.Input) []doctor.Finding {
 }
 
 // judgeBond returns true and the evidence if the card follows the bond, and otherwise the finding.
-// member is the network device of the port, which is the bond itself in a LAG of the card.
+// member is the network device of the port: the bond itself in a LAG of the card, and also where
+// the kernel names the bond, whose address a member's GIDs have.
 func judgeBond(in *doctor.Input, p portRef, member, bond *inventory.Netdev) (doctor.Finding, bool) {
 	file := path.Join(sysfs.ClassNet, bond.Name, "bonding/mode")
 	text, err := in.Facts.Files.Text(file)
@@ -116,7 +125,8 @@ func judgeBond(in *doctor.Input, p portRef, member, bond *inventory.Netdev) (doc
 			return f, false
 		}
 	}
-	if cards := cardsOf(in.Snapshot, bond); len(cards) > 1 && member.Bond == nil && mode != "active-backup" {
+	alone := member.Bond == nil || rdmaDevicesOf(in.Snapshot, bond) > 1 // no LAG: it would have one device
+	if cards := cardsOf(in.Snapshot, bond); len(cards) > 1 && alone && mode != "active-backup" {
 		f.Summary = fmt.Sprintf("%s has members of %d cards (%s): a LAG in hardware needs ports of one card, so "+
 			"each RDMA "+
 			"device stays on its own link", bond.Name, len(cards), english.List(cards, 3))
@@ -141,6 +151,18 @@ func lagState(in *doctor.Input, p portRef) (state, file string, ok bool) {
 	file = path.Join(sysfs.DebugMlx5, p.dev.PCI.Address, "lag/state")
 	state, err := in.Facts.Files.Text(file)
 	return state, file, err == nil
+}
+
+// rdmaDevicesOf returns how many RDMA devices have the bond or a member of it as network device.
+func rdmaDevicesOf(s *inventory.Snapshot, bond *inventory.Netdev) int {
+	var names []string
+	for p := range ownPorts(s) {
+		n := p.netdev(s)
+		if n != nil && (n.Name == bond.Name || n.Master == bond.Name) && !slices.Contains(names, p.dev.Name) {
+			names = append(names, p.dev.Name)
+		}
+	}
+	return len(names)
 }
 
 // cardsOf returns the PCI slots of the members of a bond: the address without the function.

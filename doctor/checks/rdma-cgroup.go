@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/prose"
@@ -37,10 +38,9 @@ func rdmaCgroup() doctor.Check {
 }
 
 func runRDMACgroup(_ context.Context, in *doctor.Input) []doctor.Finding {
-	name, text := ownRDMAMax(in)
-	if name == "" {
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
-			"no rdma.max of the control group: the rdma controller is not enabled for it")}
+	name, text, err := ownRDMAMax(in)
+	if err != nil {
+		return []doctor.Finding{doctor.Because(doctor.ObjectNode, err)}
 	}
 	var findings []doctor.Finding
 	var good []doctor.Evidence
@@ -83,28 +83,38 @@ func runRDMACgroup(_ context.Context, in *doctor.Input) []doctor.Finding {
 		english.Count(len(good), "device"), good...)}
 }
 
-// ownRDMAMax returns the file of the process's control group of version 2, and its content; "" if
-// there is none, such as in the root group.
-func ownRDMAMax(in *doctor.Input) (name, text string) {
+// ownRDMAMax returns the file of the process's control group of version 2, or of the nearest one
+// above it that has the controller, and its content. The error says why there is none, such as in
+// the root group.
+func ownRDMAMax(in *doctor.Input) (name, text string, err error) {
 	groups, err := in.Facts.Files.Text(sysfs.ProcSelfCgroup)
 	if err != nil {
-		return "", ""
+		return "", "", err
 	}
 	for line := range strings.Lines(groups) {
-		dir, ok := strings.CutPrefix(strings.TrimSpace(line), "0::/")
+		own, ok := strings.CutPrefix(strings.TrimSpace(line), "0::/")
 		if !ok {
 			continue
 		}
-		// The limit of the nearest group that has the controller.
-		for dir = path.Clean(dir); ; dir = path.Dir(dir) {
+		for dir := path.Clean(own); ; dir = path.Dir(dir) {
 			file := path.Join(sysfs.CgroupRoot, dir, "rdma.max")
 			if text, err := in.Facts.Files.Text(file); err == nil {
-				return file, text
+				return file, text, nil
 			}
 			if dir == "." || dir == "/" || strings.HasPrefix(dir, "..") {
-				return "", ""
+				return "", "", noRDMAMax(in, "/"+own)
 			}
 		}
 	}
-	return "", ""
+	return "", "", facts.Absent("the process is in no control group of version 2")
+}
+
+// noRDMAMax says why there is no limit for a control group.
+func noRDMAMax(in *doctor.Input, group string) error {
+	if !in.Facts.Files.Exists(sysfs.CgroupRoot) {
+		return facts.Absent("/%s, where rdma.max of the control group %s would be, was not recorded", sysfs.CgroupRoot,
+			printable(group))
+	}
+	return facts.Absent("no rdma.max of the control group %s or above: the rdma controller is not enabled for it",
+		printable(group))
 }

@@ -52,7 +52,8 @@ func TestReceiveBuffer(t *testing.T) {
 		{"a small MTU", "06_none", socketBuffers(small, small, ""), []string{"pass node"}, "mtu = 1500"},
 		{
 			"large buffers", "06_none", all(jumbo, socketBuffers(large, large, "")),
-			[]string{"pass node"}, "rmem_max = 4194304",
+			[]string{"pass node"},
+			"rmem_max = 4194304",
 		},
 		{
 			"small buffers", "06_none", all(jumbo, socketBuffers(small, small, "")),
@@ -72,11 +73,13 @@ func TestReceiveBuffer(t *testing.T) {
 		},
 		{
 			"just below", "06_none", all(jumbo, socketBuffers(less, enough, "")),
-			[]string{"info node"}, "rmem_max",
+			[]string{"info node"},
+			"rmem_max",
 		},
 		{
 			"just below, sent", "06_none", all(jumbo, socketBuffers(enough, less, "")),
-			[]string{"info node"}, "send buffers",
+			[]string{"info node"},
+			"send buffers",
 		},
 		{"just enough", "06_none", all(jumbo, socketBuffers(enough, enough, "")), []string{"pass node"}, ""},
 		{
@@ -116,11 +119,13 @@ func TestReceiveBuffer(t *testing.T) {
 		},
 		{
 			"TCP windows not recorded", "51_rxe_siw", socketBuffers(small, small, ""),
-			[]string{"not-applicable node"}, "",
+			[]string{"not-applicable node"},
+			"",
 		},
 		{
 			"TCP windows", "51_rxe_siw", socketBuffers(small, small, "4096 131072 4194304"),
-			[]string{"pass node"}, "",
+			[]string{"pass node"},
+			"",
 		},
 		{
 			"small TCP windows in a container", "51_rxe_siw", all(container, socketBuffers("", "", "4096 131072 1000")),

@@ -337,7 +337,7 @@ func TestHostSituations(t *testing.T) {
 		},
 		{
 			"root group", "rdma-cgroup", "01_ib_8hca",
-			set("proc/self/cgroup", "0::/"),
+			all(set("proc/self/cgroup", "0::/"), set("sys/fs/cgroup/cgroup.controllers", "rdma")),
 			[]string{"not-applicable node"},
 			"not enabled",
 		},

@@ -71,13 +71,16 @@ func hexLID(l ib.LID) string { return fmt.Sprintf("%#x", uint16(l)) }
 
 // managed reports whether the port has a subnet manager and a LID, and otherwise the finding.
 func managed(in *doctor.Input, p portRef) (doctor.Finding, bool) {
-	for name, lid := range map[string]*ib.LID{"sm_lid": p.port.SMLID, "lid": p.port.LID} {
-		if lid != nil {
+	for _, file := range []struct {
+		name string
+		lid  *ib.LID
+	}{{"sm_lid", p.port.SMLID}, {"lid", p.port.LID}} {
+		if file.lid != nil {
 			continue
 		}
-		_, err := in.Facts.Files.Text(p.evidence(name, "").Path[1:])
+		_, err := in.Facts.Files.Text(p.evidence(file.name, "").Path[1:])
 		if err == nil {
-			err = fmt.Errorf("no usable value in %s", p.evidence(name, "").Path)
+			err = fmt.Errorf("no usable value in %s", p.evidence(file.name, "").Path)
 		}
 		return doctor.Because(p.object(), err), false
 	}
