@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/text/prose"
@@ -53,8 +52,7 @@ func section(b *strings.Builder, c Check) {
 		if i == 0 {
 			b.WriteString("| threshold | default | compared | source |\n|---|---|---|---|\n")
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", t.Name,
-			strings.TrimSpace(strconv.FormatFloat(t.Value, 'g', -1, 64)+" "+t.Unit), cell(t.What), cell(t.Source))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", t.Name, t.Default(), cell(t.What), cell(t.Source))
 	}
 	if len(c.Thresholds) > 0 {
 		b.WriteString("\n")

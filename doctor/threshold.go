@@ -6,7 +6,10 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/text/english"
 )
 
 // Threshold is a limit of a rule that a site can change.
@@ -35,6 +38,21 @@ func Thresholds(checks []Check) []Threshold {
 	}
 	slices.SortFunc(all, func(a, b Threshold) int { return strings.Compare(a.Name, b.Name) })
 	return all
+}
+
+// Default returns the default with its unit, for people: "8 MiB", "120 per hour", "25 %".
+func (t Threshold) Default() string {
+	value := strconv.FormatFloat(t.Value, 'f', -1, 64)
+	if t.Value != 0 && t.Value < 1e-3 {
+		value = strconv.FormatFloat(t.Value, 'g', -1, 64)
+	}
+	if t.Unit == "bytes" && t.Value == math.Trunc(t.Value) && t.Value < math.MaxInt64 {
+		return english.Bytes(int64(t.Value))
+	}
+	if per, ok := map[string]string{"1/s": "second", "1/min": "minute", "1/h": "hour"}[t.Unit]; ok {
+		return value + " per " + per
+	}
+	return strings.TrimSpace(value + " " + t.Unit)
 }
 
 // validThresholds reports names that no check declares and values that no rule can compare with.

@@ -48,3 +48,29 @@ func TestThresholds(t *testing.T) {
 		}
 	}
 }
+
+// TestThresholdDefault checks that a default is printed in a form for people.
+func TestThresholdDefault(t *testing.T) {
+	for _, c := range []struct {
+		value float64
+		unit  string
+		want  string
+	}{
+		{1 << 30, "bytes", "1 GiB"},
+		{1536, "bytes", "1536 bytes"},
+		{0.5, "bytes", "0.5 bytes"},
+		{120, "1/h", "120 per hour"},
+		{10, "1/min", "10 per minute"},
+		{10, "1/s", "10 per second"},
+		{25, "%", "25 %"},
+		{5, "s", "5 s"},
+		{10000000, "", "10000000"},
+		{0, "", "0"},
+		{2.4e-5, "", "2.4e-05"},
+		{2.4e-4, "", "0.00024"},
+	} {
+		if got := (doctor.Threshold{Value: c.value, Unit: c.unit}).Default(); got != c.want {
+			t.Errorf("default %v of unit %q = %q, want %q", c.value, c.unit, got, c.want)
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package checks
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -28,8 +30,13 @@ type counterRule struct {
 	// measureRatio if there is per.
 	measure func(*judge, *sample) []verdict
 	limits  []counterLimit
-	more    []doctor.Threshold // further thresholds
-	good    string             // what a counter within the limits is, without an interval; "" for the usual
+	// compares is what is compared with the limits: a ratio or share, or events that are not simply
+	// the increase of the counters; "" for that increase.
+	compares string
+	// fixed reports that nothing is compared with the limits, which only have the outcome.
+	fixed bool
+	more  []doctor.Threshold // further thresholds
+	good  string             // what a counter within the limits is, without an interval; "" for the usual
 	// historic is the outcome of a counter that is not 0, without an interval. "" means that only
 	// an interval can tell; never, that the value means nothing without one.
 	historic doctor.Outcome
@@ -131,23 +138,36 @@ func (r counterRule) check() doctor.Check {
 		if l.outcome.Compare(c.Severity) > 0 {
 			c.Severity = l.outcome
 		}
-		what := "increase of " + r.subject() + " between two readings"
-		switch {
-		case l.span() > 0:
-			what = "rate of " + r.subject()
-		case l.unit != "":
-			what = r.title
+		if r.fixed {
+			continue
 		}
 		unit := l.unit
 		if unit == "ratio" {
 			unit = ""
 		}
 		c.Thresholds = append(c.Thresholds, doctor.Threshold{
-			Name: r.limitName(l), Value: l.value, Unit: unit, What: what, Source: l.source,
+			Name: r.limitName(l), Value: l.value, Unit: unit, What: r.compared(l), Source: l.source,
 		})
 	}
 	c.Thresholds = append(c.Thresholds, r.more...)
 	return c
+}
+
+// compared describes what is compared with a limit.
+func (r *counterRule) compared(l counterLimit) string {
+	subject := cmp.Or(r.compares, r.subject())
+	switch {
+	case l.span() > time.Second:
+		return fmt.Sprintf("rate of %s; if the readings are closer together than that, the number", subject)
+	case l.span() > 0:
+		return "rate of " + subject
+	case l.unit != "":
+		return subject
+	}
+	if r.compares == "" {
+		subject = "increase of " + subject
+	}
+	return subject + " between two readings"
 }
 
 // subject names the counters of the rule.

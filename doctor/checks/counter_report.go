@@ -10,6 +10,7 @@ import (
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/text/english"
+	"github.com/rdmakit/rdmakit/inventory"
 )
 
 // counterReport collects the verdicts of all objects.
@@ -101,10 +102,13 @@ func joinVerdict(f *doctor.Finding, v verdict) {
 
 func (r *counterReport) actions(s *sample, o doctor.Outcome) []doctor.Action {
 	var list []doctor.Action
-	if !r.twice || o == doctor.OutcomeInfo {
+	if (!r.twice || o == doctor.OutcomeInfo) && !r.rule.fixed {
 		span := "10s"
 		if slices.ContainsFunc(r.rule.limits, func(l counterLimit) bool { return l.span() > time.Second }) {
 			span = "1m"
+		}
+		if saturated(s) && s.port.port.LinkLayer == inventory.LinkLayerInfiniBand {
+			list = append(list, resetSteps(s.port)...)
 		}
 		list = append(list, doctor.Note("does it still grow?"),
 			doctor.Shell("rdmactl doctor --only %s --interval %s", r.rule.id, span))
@@ -113,6 +117,11 @@ func (r *counterReport) actions(s *sample, o doctor.Outcome) []doctor.Action {
 		list = append(list, r.rule.actions(s)...)
 	}
 	return list
+}
+
+// saturated reports whether a counter of the object can't grow any more.
+func saturated(s *sample) bool {
+	return slices.ContainsFunc(s.counters, func(c inventory.Counter) bool { return c.Saturated })
 }
 
 func (r *counterReport) findings() []doctor.Finding {

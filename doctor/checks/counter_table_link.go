@@ -1,6 +1,8 @@
 package checks
 
 import (
+	"fmt"
+
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/text/prose"
@@ -12,14 +14,15 @@ const toCalibrate = "to be calibrated"
 
 // Sources of counters.
 const (
-	sourcePMA      = "InfiniBand specification volume 1, section 16.1.3.5 (PortCounters)"
-	sourceEthtool  = "Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst"
-	sourceMlx5     = "drivers/infiniband/hw/mlx5/counters.c"
-	sourceBnxtRe   = "drivers/infiniband/hw/bnxt_re/hw_counters.c"
-	sourceIrdma    = "drivers/infiniband/hw/irdma/verbs.c (irdma_hw_stat_names)"
-	sourceEFA      = "drivers/infiniband/hw/efa/efa_verbs.c (EFA_DEFINE_PORT_STATS)"
-	sourceMlx5Stat = "drivers/net/ethernet/mellanox/mlx5/core/en_stats.c"
-	sourceBnxt     = "drivers/net/ethernet/broadcom/bnxt/bnxt_ethtool.c"
+	sourcePMA        = "InfiniBand specification volume 1, section 16.1.3.5 (PortCounters)"
+	sourceEthtool    = "Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst"
+	sourceMlx5       = "drivers/infiniband/hw/mlx5/counters.c"
+	sourceBnxtRe     = "drivers/infiniband/hw/bnxt_re/hw_counters.c"
+	sourceIrdma      = "drivers/infiniband/hw/irdma/verbs.c (irdma_hw_stat_names)"
+	sourceEFA        = "drivers/infiniband/hw/efa/efa_verbs.c (EFA_DEFINE_PORT_STATS)"
+	sourceMlx5Stat   = "drivers/net/ethernet/mellanox/mlx5/core/en_stats.c"
+	sourceNVSentinel = "NVIDIA NVSentinel, docs/nic-health-monitor.md"
+	sourceBnxt       = "drivers/net/ethernet/broadcom/bnxt/bnxt_ethtool.c"
 )
 
 // increase is the limit of rules for which a single event is a finding.
@@ -59,7 +62,7 @@ func linkCounterRules() []counterRule {
 				Name: "carrier-lost-outage", Value: 5, Unit: "s", What: "time without carrier between two readings",
 				Source: toCalibrate,
 			}},
-			measure: measureCarrier, historic: never,
+			compares: "lost carriers", measure: measureCarrier, historic: never,
 			explanation: prose.Join(`
 				Each loss of the carrier stops all traffic of the port until the link is trained again, which
 				takes seconds. Queue pairs retry for their timeout times the number of retries; an outage that
@@ -98,12 +101,14 @@ func linkCounterRules() []counterRule {
 			title:    "error counter of a compute port that is saturated",
 			counters: countersIn(groupClassic, errorCounters()...),
 			limits:   increase(doctor.OutcomeWarn, "a saturated counter hides all further errors"),
+			fixed:    true,
 			measure:  measureSaturated, once: onceSaturated, good: "not saturated", historic: doctor.OutcomeInfo,
 			explanation: prose.Join(`
 				The counters of PortCounters stop at their highest value (15, 255, 65535, 2^32-1) and stay
 				there. A monitor that compares two readings then sees no increase, however many errors there
 				are.`),
-			remedy:  "Reset the counters of the port and read them again.",
+			remedy: "Note the values of all counters of the port, reset them, and only then read them twice: a " +
+				"saturated counter does not grow. Monitors see the reset too.",
 			actions: resetActions,
 			sources: []string{sourcePMA},
 		},
@@ -114,14 +119,16 @@ func linkCounterRules() []counterRule {
 func classicCounterRules() []counterRule {
 	return []counterRule{
 		classicRule("symbol-errors", 22, "symbol errors on the link of a compute port", "symbol_error", []counterLimit{
-			{doctor.OutcomeFail, 120, "1/h", "InfiniBand specification: bit error ratio of 10^-12 on a 4X SDR link"},
-			{doctor.OutcomeWarn, 10, "1/s", toCalibrate},
+			{doctor.OutcomeFail, 120, "1/h", sourceNVSentinel + "; a bit error ratio of 10^-12, which InfiniBand " +
+				"allows, is 36 an hour at 10 Gb/s (4X SDR) and 144 at 40 Gb/s (4X QDR)"},
+			{doctor.OutcomeWarn, 10, "1/s", sourceNVSentinel},
 		}, "", `
 			The receiver could not decode a symbol. With FEC such errors are those that it could not correct:
 			packets are lost and repeated, and a job is slower at random moments. A steady rate is a dirty or
-			damaged cable or transceiver.`),
+			damaged cable or transceiver. More than the limit by the hour is a fault, but only once so
+			many were counted; between readings that are seconds apart the limit by the second warns.`),
 		classicRule("link-recoveries", 23, "link of a compute port that is trained again and again",
-			"link_error_recovery", []counterLimit{{doctor.OutcomeWarn, 5, "1/min", toCalibrate}}, "", `
+			"link_error_recovery", []counterLimit{{doctor.OutcomeWarn, 5, "1/min", sourceNVSentinel}}, "", `
 			The link lost its synchronization and recovered by itself. Meanwhile nothing is sent, for
 			milliseconds each time; before long such a link goes down.`),
 		classicRule("local-link-integrity", 24, "link of a compute port with too many local errors",
@@ -136,11 +143,25 @@ func classicCounterRules() []counterRule {
 			[]counterLimit{{doctor.OutcomeWarn, 10, "1/s", toCalibrate}}, "", `
 			The port dropped packets with a wrong checksum, length or format. They are repeated, which costs
 			time. The cause is mostly the link to the switch.`),
-		classicRule("remote-physical-errors", 26, "packets that were already bad when they reached the last link",
+		remoteRule(classicRule("remote-physical-errors", 26,
+			"packets that were already bad when they reached the last link",
 			"port_rcv_remote_physical_errors", increase(doctor.OutcomeWarn, "the cause is on another link"), "", `
 			Packets arrived with the mark that an earlier link of their way had corrupted them (EBP). The port
-			and its cable are well; a link elsewhere in the fabric is not.`),
+			and its cable are well; a link elsewhere in the fabric is not.`)),
 	}
+}
+
+// remoteRule changes what to do to look for another link than that of the port.
+func remoteRule(r counterRule) counterRule {
+	r.remedy = "Look for the link that damages packets: one whose receiving port has symbol errors, in a switch " +
+		"or at another node. Leave the cable of this port alone."
+	r.actions = func(*sample) []doctor.Action {
+		return []doctor.Action{
+			{Do: doctor.DoRun, Risk: doctor.RiskNone, Text: "rdmactl fabric errors --interval 1m   # all links"},
+			doctor.Note("look for symbol errors on links of switches and other nodes, not at the cable of this port"),
+		}
+	}
+	return r
 }
 
 // classicRule is a rule on one counter of PortCounters.
@@ -182,8 +203,19 @@ func pkeyAction(s *sample) doctor.Action {
 func resetActions(s *sample) []doctor.Action {
 	if s.port.port.LinkLayer != inventory.LinkLayerInfiniBand {
 		return []doctor.Action{
-			doctor.Note("reload the driver of %s when no job runs: it resets the counters", s.object),
+			doctor.Note("reload the driver of %s when no job runs: it resets all its counters", s.object),
 		}
 	}
-	return []doctor.Action{doctor.Shell("perfquery -R -C %s -P %d", quote(s.port.dev.Name), s.port.port.Number)}
+	return append(resetSteps(s.port), doctor.Note("then read them twice, at least a minute apart"),
+		doctor.Shell("rdmactl doctor --interval 1m"))
+}
+
+// resetSteps reset the counters of an InfiniBand port, which no monitor may miss: the reset is not
+// a line to paste.
+func resetSteps(p portRef) []doctor.Action {
+	port := fmt.Sprintf("-C %s -P %d", quote(p.dev.Name), p.port.Number)
+	return []doctor.Action{
+		doctor.Shell("perfquery %s   # note these values: they are lost with the reset", port),
+		doctor.Note("perfquery -R %s resets all counters of the port, also for those who monitor them", port),
+	}
 }

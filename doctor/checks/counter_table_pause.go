@@ -19,7 +19,8 @@ func pauseCounterRules() []counterRule {
 				{doctor.OutcomeWarn, 1, "%", toCalibrate},
 				{doctor.OutcomeFail, 10, "%", toCalibrate},
 			},
-			measure: measurePause, historic: never,
+			compares: "share of the time between two readings that a priority, or the port, was paused",
+			measure:  measurePause, historic: never,
 			explanation: prose.Join(`
 				While a port is paused it sends nothing on that priority. rx counts the time that the switch
 				paused this port: the network or a receiver is congested. tx counts the time that this port
@@ -49,8 +50,9 @@ func pauseCounterRules() []counterRule {
 			title: "packets of a lossless priority that a compute port dropped",
 			counters: countersIn(facts.CountersEthtool, "rx_prio?_discards", "rx_prio?_buf_discard",
 				"rx_prio?_cong_discard"),
-			limits:  increase(doctor.OutcomeFail, "a lossless priority loses nothing"),
-			measure: measureLossless, historic: never, uses: []facts.Kind{facts.KindDCB},
+			limits:   increase(doctor.OutcomeFail, "a lossless priority loses nothing"),
+			compares: "discards of a lossless priority",
+			measure:  measureLossless, historic: never, uses: []facts.Kind{facts.KindDCB},
 			explanation: prose.Join(`
 				The port dropped packets of a priority with PFC: its buffers were full, since pause frames came
 				too late or were ignored. The buffer is too small for the length of the cable and the MTU, or the switch

@@ -41,7 +41,9 @@ func pcieCounterRules() []counterRule {
 			title:    "card of a compute port that waits for PCI Express",
 			counters: countersIn(facts.CountersEthtool, "outbound_pci_stalled_rd", "outbound_pci_stalled_wr"),
 			limits:   []counterLimit{{doctor.OutcomeWarn, 5, "%", toCalibrate}},
-			measure:  measureStalls, once: measureStalls, good: "within the limits in the last second",
+			compares: "share of the last second that the card waited",
+			measure:  measureStalls, once: measureStalls,
+			good:     "within the limits in the last second",
 			historic: doctor.OutcomeWarn,
 			explanation: prose.Join(`
 				The share of the last second in which the card had data to move and no credits of the host: the

@@ -64,10 +64,9 @@ func roceCounterRules() []counterRule {
 			counters: countersIn(groupDriver, "np_ecn_marked_roce_packets", "np_cnp_sent", "RxECNMrkd",
 				"cnpSent"),
 			limits: []counterLimit{{
-				doctor.OutcomeWarn, 10000, "ratio", toCalibrate + ": marked packets for each notification; 28 was " +
-					"seen on a port that is well",
+				doctor.OutcomeWarn, 10000, "ratio", toCalibrate + "; 28 was seen on a port that is well",
 			}},
-			measure: measureCNP, historic: never,
+			compares: "marked packets, divided by the notifications", measure: measureCNP, historic: never,
 			explanation: prose.Join(`
 				Switches mark packets when they are congested (ECN), and the receiver must notify the sender
 				(CNP), at a limited rate. A port that receives marks and sends nothing has the notification

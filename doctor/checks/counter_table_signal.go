@@ -30,7 +30,8 @@ func signalCounterRules() []counterRule {
 					Source: "RS-FEC (528,514) of IEEE 802.3bj leaves fewer than 10^-12 errors up to about 2x10^-5",
 				},
 			},
-			measure: measureBitErrors, historic: never,
+			compares: "corrected bits, divided by all bits of the link, of lanes from 40 Gb/s",
+			measure:  measureBitErrors, historic: never,
 			explanation: prose.Join(`
 				These are bits before FEC. Lanes of 50 Gb/s and more (PAM4) always have errors, which
 				RS-FEC (544,514) corrects up to a ratio of 2.4x10^-4; slower lanes (NRZ) have RS-FEC (528,514),
@@ -61,13 +62,14 @@ func signalCounterRules() []counterRule {
 			title:    "lane of a compute port's link with far more bit errors than the others",
 			counters: countersIn(facts.CountersEthtool, "rx_err_lane_?_phy"),
 			limits: []counterLimit{{
-				doctor.OutcomeWarn, 100, "ratio", toCalibrate + ": errors of a lane over those of the median lane",
+				doctor.OutcomeWarn, 100, "ratio", toCalibrate,
 			}},
 			more: []doctor.Threshold{{
 				Name: "lane-errors-least", Value: 10000, What: "errors of a lane below which lanes are not compared",
 				Source: toCalibrate,
 			}},
-			measure: measureLanes, historic: never,
+			compares: "errors of the worst lane, divided by those of the median lane",
+			measure:  measureLanes, historic: never,
 			explanation: prose.Join(`
 				A cable or transceiver with one bad lane still works, because FEC corrects the errors of all
 				lanes together. It is the first that fails.`),

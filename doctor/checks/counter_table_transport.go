@@ -80,7 +80,8 @@ func retryCounterRules() []counterRule {
 				A message arrived for which no receive was posted (out_of_buffer, here) or a peer said so
 				(rnr_nak_retry_err). The sender waits and repeats. It is a property of the program, not of the
 				network: rnr_nak_retry_err counts retries, not connections that gave up.`),
-			remedy:  "Give the program more receives (NCCL: NCCL_BUFFSIZE; UCX: UCX_RC_RX_QUEUE_LEN), or faster CPUs.",
+			remedy: "Let the program post more receives (UCX: UCX_RC_RX_QUEUE_LEN), or post them sooner: its " +
+				"threads may wait for a processor.",
 			actions: peerActions, sources: []string{sourceMlx5, sourceBnxtRe, sourceEFA},
 		},
 	}
@@ -98,6 +99,7 @@ func sequenceCounterRules() []counterRule {
 				{doctor.OutcomeWarn, 1e-5, "ratio", toCalibrate},
 				{doctor.OutcomeFail, 1e-3, "ratio", toCalibrate},
 			},
+			compares: "packets that were repeated because a peer missed one, divided by the packets sent",
 			historic: never,
 			explanation: prose.Join(`
 				Peers answered that a packet was missing (NAK, sequence error), and this port repeated it with
@@ -113,6 +115,7 @@ func sequenceCounterRules() []counterRule {
 			counters: countersIn(groupDriver, "out_of_sequence", "oos_drop_count"),
 			per:      receivedPackets(),
 			limits:   []counterLimit{{doctor.OutcomeWarn, 1e-5, "ratio", toCalibrate}},
+			compares: "packets out of sequence, divided by the packets received",
 			historic: never,
 			explanation: prose.Join(`
 				A packet came after one that was sent later, or one before it was lost. With adaptive routing
@@ -146,8 +149,9 @@ func programCounterRules() []counterRule {
 			title: "work requests of a compute port that failed",
 			counters: countersIn(groupDriver, "req_cqe_error", "resp_cqe_error", "req_cqe_flush_error",
 				"resp_cqe_flush_error"),
-			limits:  increase(doctor.OutcomeWarn, "a program whose work requests fail has a fault"),
-			measure: measureCompletions, historic: never,
+			limits:   increase(doctor.OutcomeWarn, "a program whose work requests fail has a fault"),
+			compares: "increase of req_cqe_error and resp_cqe_error, without flush errors,",
+			measure:  measureCompletions, historic: never,
 			explanation: prose.Join(`
 				Completions with an error other than flush. Flush errors are those of work requests that were
 				still queued when a queue pair was closed or failed; they are normal when a program ends, and

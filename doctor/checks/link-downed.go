@@ -31,19 +31,16 @@ func runLinkDowned(_ context.Context, in *doctor.Input) []doctor.Finding {
 		f := doctor.Finding{
 			Outcome: doctor.OutcomeInfo, Object: p.object(), Evidence: []doctor.Evidence{evidence},
 			Summary: "the link has failed " + english.Count(int(min(count, 1<<31)), "time"), //nolint:gosec // limited
-			Remedy: []string{
-				"# does it grow?", "rdmactl doctor --only link-downed --interval 1m",
-			},
 		}
 		if count == linkDownedEnd {
 			f.Summary = fmt.Sprintf("the link has failed %d times or more: the counter is saturated", count)
 			if p.port.LinkLayer == inventory.LinkLayerInfiniBand {
-				f.Remedy = append([]string{
-					"# a saturated counter counts nothing more: reset all counters of the port",
-					fmt.Sprintf("perfquery -R -C %s -P %d", quote(p.dev.Name), p.port.Number),
-				}, f.Remedy...)
+				f.Actions = append(f.Actions, doctor.Note("a saturated counter counts nothing more"))
+				f.Actions = append(f.Actions, resetSteps(p)...)
 			}
 		}
+		f.Actions = append(f.Actions, doctor.Note("does it grow?"),
+			doctor.Shell("rdmactl doctor --only link-downed --interval 1m"))
 		findings = append(findings, f)
 	}
 	if len(findings) == 0 && len(good) == 0 {

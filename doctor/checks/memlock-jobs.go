@@ -23,9 +23,9 @@ func memlockJobs() doctor.Check {
 		Explanation: prose.Join(`
 			A job inherits the limit of locked memory from the daemon that starts it, not from the shell of a
 			login: /etc/security/limits.conf has no effect on services. Below what a job registers, ibv_reg_mr
-			fails with "Cannot allocate memory", and UCX disables RDMA transports if the limit is below 512 MiB.`),
+			fails with "Cannot allocate memory", also in NCCL and UCX, and the job ends.`),
 		Remedy:  "Set LimitMEMLOCK=infinity in the unit of the daemon and restart it.",
-		Sources: []string{"systemd.exec(5)", "getrlimit(2)", "NVIDIA/nccl-tests#206", "openucx/ucx#7930"},
+		Sources: []string{"systemd.exec(5)", "getrlimit(2)", "NVIDIA/nccl-tests#206", "openucx/ucx#8090"},
 		Run:     runMemlockJobs,
 	}
 }

@@ -98,8 +98,7 @@ func kindText(collectors []facts.Collector, k facts.Kind) string {
 }
 
 func thresholdText(t doctor.Threshold) string {
-	value := strconv.FormatFloat(t.Value, 'g', -1, 64)
-	return fmt.Sprintf("%s %s: %s (%s)", t.Name, strings.TrimSpace(value+" "+t.Unit), t.What, t.Source)
+	return fmt.Sprintf("%s %s: %s (%s)", t.Name, t.Default(), t.What, t.Source)
 }
 
 // checkTables lists the checks by part of the node.

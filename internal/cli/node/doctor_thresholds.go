@@ -68,7 +68,7 @@ func thresholdTable(all []doctor.Threshold) output.Table {
 	}}
 	for _, th := range all {
 		t.Rows = append(t.Rows, cli.Cells(
-			th.Name, strconv.FormatFloat(th.Value, 'g', -1, 64), th.Unit, th.What, th.Source))
+			th.Name, strconv.FormatFloat(th.Value, 'f', -1, 64), th.Unit, th.What, th.Source))
 	}
 	return t
 }
