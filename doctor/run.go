@@ -190,12 +190,29 @@ func runOne(ctx context.Context, c Check, in *Input) (findings []Finding, ran bo
 	if f, ok := c.Needs.unmet(in); ok {
 		return []Finding{f}, false
 	}
+	if f, ok := c.unless(in); ok {
+		return []Finding{f}, false
+	}
 	for _, k := range c.Facts {
 		if err := in.Facts.State(k); err != nil {
 			return []Finding{Because(ObjectNode, fmt.Errorf("%s: %w", k.What(), err))}, false
 		}
 	}
 	return contained(ctx, c, in), true
+}
+
+// unless returns the finding of a check that doesn't apply, or whose function for that panicked.
+func (c Check) unless(in *Input) (f Finding, ok bool) {
+	if c.Unless == nil {
+		return f, false
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			f, ok = Unknown(ObjectNode, "the check panicked: %v", cause), true
+		}
+	}()
+	why := c.Unless(in)
+	return NotApplicable(ObjectNode, "%s", why), why != ""
 }
 
 // finish fills in the fields that a check may leave empty.

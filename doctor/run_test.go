@@ -398,3 +398,27 @@ func TestBecause(t *testing.T) {
 		}
 	}
 }
+
+// TestUnless checks that a check that does not apply asks for no data, such as what root can read.
+func TestUnless(t *testing.T) {
+	denied := facts.New(nil)
+	denied.KernelLog = &facts.Datum[[]facts.KernelMessage]{Denied: "not permitted"}
+	for _, tt := range []struct {
+		name   string
+		unless func(*doctor.Input) string
+		want   doctor.Outcome
+		says   string
+	}{
+		{"none", nil, doctor.OutcomePrivilege, "not permitted"},
+		{"it applies", func(*doctor.Input) string { return "" }, doctor.OutcomePrivilege, "not permitted"},
+		{"no", func(*doctor.Input) string { return "no 100% card" }, doctor.OutcomeNotApplicable, "no 100% card"},
+		{"panic", func(*doctor.Input) string { panic("oops") }, doctor.OutcomeUnknown, "oops"},
+	} {
+		c := giving("a", found(doctor.OutcomePass, ""))
+		c.Facts, c.Unless = []facts.Kind{facts.KindKernelLog}, tt.unless
+		r := run(t, doctor.Input{Snapshot: &inventory.Snapshot{}, Facts: denied}, doctor.Options{}, c)
+		if f := r.Findings[0]; f.Outcome != tt.want || !strings.Contains(f.Summary, tt.says) {
+			t.Errorf("%s: %s %q, want %s with %q", tt.name, f.Outcome, f.Summary, tt.want, tt.says)
+		}
+	}
+}

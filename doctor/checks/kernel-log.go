@@ -21,7 +21,7 @@ func kernelLog() doctor.Check {
 	return doctor.Check{
 		ID: "kernel-log", Title: "messages of the kernel about a fault of a compute card",
 		Severity: doctor.OutcomeFail, Group: doctor.GroupInventory, Numbers: []int{18},
-		Facts: []facts.Kind{facts.KindKernelLog},
+		Facts: []facts.Kind{facts.KindKernelLog}, Unless: noCardForLog,
 		Explanation: prose.Join(`
 			The driver tells the kernel's log what no counter has: a firmware that stopped
 			answering, a module that got too hot, a transmit queue that stood still. The port may be
@@ -37,6 +37,16 @@ func kernelLog() doctor.Check {
 		},
 		Run: runKernelLog,
 	}
+}
+
+// noCardForLog returns why no message of the kernel can be about a card for jobs.
+func noCardForLog(in *doctor.Input) string {
+	s := in.Snapshot
+	carries := func(p portRef) bool { return p.carriesJobs(s) }
+	if len(s.Cards) > 0 || slices.ContainsFunc(slices.Collect(ports(s)), carries) {
+		return ""
+	}
+	return "the node has no compute port"
 }
 
 func runKernelLog(_ context.Context, in *doctor.Input) []doctor.Finding {

@@ -25,7 +25,7 @@ func packetFilter() doctor.Check {
 	return doctor.Check{
 		ID: "packet-filter", Title: "packet filter that drops RoCE or the connections of jobs",
 		Severity: doctor.OutcomeFail, Group: doctor.GroupAddressing, Numbers: []int{71}, Needs: doctor.NeedDevices,
-		Facts: []facts.Kind{facts.KindFilter}, Reads: []string{"/" + sysfs.ProcIPTablesNames},
+		Facts: []facts.Kind{facts.KindFilter}, Unless: noFilteredPort, Reads: []string{"/" + sysfs.ProcIPTablesNames},
 		Explanation: prose.Join(`
 			A card handles RoCE packets (UDP port 4791) itself, so that the node's packet filter
 			doesn't see them; those of the software devices rxe and siw do pass it. The filter does
@@ -40,6 +40,18 @@ func packetFilter() doctor.Check {
 		},
 		Run: runPacketFilter,
 	}
+}
+
+// noFilteredPort returns why no packet of a port for jobs passes the packet filter of the node.
+func noFilteredPort(in *doctor.Input) string {
+	for p := range ownPorts(in.Snapshot) {
+		if n := p.netdev(in.Snapshot); n != nil && p.active() && p.carriesJobs(in.Snapshot) {
+			if _, _, ok := ipv4Pair(in.Snapshot, n); ok {
+				return ""
+			}
+		}
+	}
+	return "no active port for jobs has an IPv4 address whose prefix length is known"
 }
 
 func runPacketFilter(_ context.Context, in *doctor.Input) []doctor.Finding {
@@ -81,9 +93,6 @@ func runPacketFilter(_ context.Context, in *doctor.Input) []doctor.Finding {
 		}
 	}
 	switch {
-	case len(judged) == 0:
-		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
-			"no active port for jobs has an IPv4 address whose prefix length is known")}
 	case passed > 0 && worst(findings).Compare(doctor.OutcomeInfo) <= 0:
 		text := fmt.Sprintf("the packet filter accepts %s of RoCE's and jobs' packets", english.Count(passed, "way"))
 		pass := doctor.Passed(doctor.ObjectNode, text, doctor.Evidence{

@@ -132,3 +132,22 @@ func TestSameReportEachTime(t *testing.T) {
 		})
 	}
 }
+
+// TestAsRootOnlyWhatApplies checks that nobody is sent to root for data without use on the node.
+func TestAsRootOnlyWhatApplies(t *testing.T) {
+	denied := recorded(facts.Facts{
+		KernelLog: &facts.Datum[[]facts.KernelMessage]{Denied: "operation not permitted"},
+		Filter:    &facts.Datum[[]facts.FilterRule]{Denied: "operation not permitted"},
+	})
+	for _, c := range []struct{ id, tree, want string }{
+		{"kernel-log", "06_none", "not-applicable node"},
+		{"kernel-log", "01_ib_8hca", "needs-privilege node"},
+		{"kernel-log", "42_unbound", "needs-privilege node"}, // the log may say why
+		{"packet-filter", "01_ib_8hca", "not-applicable node"},
+		{"packet-filter", "49_bond", "needs-privilege node"},
+	} {
+		if got := brief(diagnose(t, load(t, c.tree, denied), c.id)); !slices.Equal(got, []string{c.want}) {
+			t.Errorf("%s on %s: %v, want %s", c.id, c.tree, got, c.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/doctor"
@@ -62,14 +63,35 @@ func runSharedMemory(_ context.Context, in *doctor.Input) []doctor.Finding {
 		}
 		return []doctor.Finding{doctor.Because(doctor.ObjectNode, err)}
 	}
-	if in.Facts.Shm != nil && in.Facts.Shm.Error != "" {
-		findings = append(findings, doctor.Because("/dev/shm", in.Facts.State(facts.KindShm)))
+	if err := in.Facts.State(facts.KindShm); err != nil { // the rest is no reason to pass
+		f := doctor.Because("/dev/shm", fmt.Errorf("%s: %w", facts.KindShm.What(), err))
+		f.Evidence = good
+		return append(findings, f)
 	}
 	if len(good) > 0 && worst(findings).Compare(doctor.OutcomeInfo) <= 0 {
 		return append([]doctor.Finding{doctor.Passed(doctor.ObjectNode,
-			"shared memory and open files suffice, as far as they are known", good...)}, findings...)
+			enough(good), good...)}, findings...)
 	}
 	return findings
+}
+
+// enough names what suffices, by its evidence.
+func enough(good []doctor.Evidence) string {
+	var names []string
+	for _, what := range []struct{ path, name string }{
+		{"statfs:/dev/shm", "shared memory"}, {"/" + sysfs.ProcSelfLimits, "open files"},
+	} {
+		if slices.ContainsFunc(good, func(e doctor.Evidence) bool { return strings.HasPrefix(e.Path, what.path) }) {
+			names = append(names, what.name)
+		}
+	}
+	if len(names) == 0 {
+		return "transparent huge pages are not off"
+	}
+	if len(names) == 1 && names[0] == "shared memory" {
+		return "shared memory suffices"
+	}
+	return strings.Join(names, " and ") + " suffice"
 }
 
 func shmFinding(in *doctor.Input) (doctor.Finding, bool) {

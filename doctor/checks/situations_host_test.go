@@ -357,15 +357,33 @@ func TestHostSituations(t *testing.T) {
 		{"full", "shared-memory", "01_ib_8hca", shm(64<<30, 100<<20), []string{"warn /dev/shm"}, "nearly full"},
 		{
 			"few files", "shared-memory", "01_ib_8hca",
-			openFiles("1024", "4096"),
+			all(openFiles("1024", "4096"), shm(1<<30, 1<<30)),
 			[]string{"warn node"},
 			"4096 files",
 		},
 		{
 			"files that can be raised", "shared-memory", "01_ib_8hca",
-			openFiles("1024", "8192"),
+			all(openFiles("1024", "8192"), shm(1<<30, 1<<30)),
 			[]string{"pass node"},
-			"",
+			"shared memory and open files suffice",
+		},
+		{
+			"files, but no size of /dev/shm", "shared-memory", "01_ib_8hca",
+			openFiles("1024", "8192"),
+			[]string{"not-applicable /dev/shm"},
+			"Max open files = 1024, at most 8192",
+		},
+		{
+			"few files, and no size of /dev/shm", "shared-memory", "01_ib_8hca",
+			openFiles("1024", "4096"),
+			[]string{"warn node", "not-applicable /dev/shm"},
+			"4096 files",
+		},
+		{
+			"/dev/shm, but no limit of files", "shared-memory", "01_ib_8hca",
+			shm(1<<30, 1<<30),
+			[]string{"pass node"},
+			"shared memory suffices",
 		},
 		{
 			"huge pages off", "shared-memory", "01_ib_8hca",
