@@ -23,7 +23,7 @@ func acs() doctor.Check {
 			it up to the root complex. GPUDirect RDMA then takes the way through the processor: it is slow,
 			fails, or hangs. Only the redirect bits matter; source validation alone (SrcValid+) does no harm.
 			Virtual machines need ACS, for isolation.`),
-		Remedy: "Disable ACS in the BIOS, or clear the control register of the bridges with setpci at every boot.",
+		Remedy: "Disable ACS in the BIOS, or clear the redirect bits of the bridges with setpci at every boot.",
 		Sources: []string{
 			"PCI Express Base Specification, Access Control Services", "include/uapi/linux/pci_regs.h (PCI_ACS_RR)",
 			"NCCL user guide, troubleshooting, PCI Access Control Services", "NVIDIA/nccl#304", "NVIDIA/nccl#2079",
@@ -31,6 +31,9 @@ func acs() doctor.Check {
 		Run: runACS,
 	}
 }
+
+// redirectBits are the bits of the ACS control register that send requests and completions up.
+const redirectBits = facts.ACSRequestRedirect | facts.ACSCompletionRedirect
 
 // turn is a bridge below which a GPU or card is, and at which the way to a peer turns.
 type turn struct {
@@ -63,7 +66,7 @@ func runACS(_ context.Context, in *doctor.Input) []doctor.Finding {
 			unread = append(unread, fmt.Sprintf("%s (%s)", t.bridge, whyUnread(in, t.bridge)))
 		case f.ACS == nil: // nothing redirects
 			good = append(good, configEvidence(t.bridge, "ACSCtl", "no ACS capability"))
-		case f.ACS.Control&(facts.ACSRequestRedirect|facts.ACSCompletionRedirect) == 0:
+		case f.ACS.Control&redirectBits == 0:
 			good = append(good, configEvidence(t.bridge, "ACSCtl", acsText(f.ACS.Control)))
 		case t.far && !translates(in, t):
 			good = append(good, configEvidence(t.bridge, "ACSCtl", acsText(f.ACS.Control)))
@@ -153,7 +156,8 @@ func redirected(t turn, a *facts.ACS) doctor.Finding {
 		Evidence: []doctor.Evidence{configEvidence(t.bridge, "ACSCtl", acsText(a.Control))},
 		Actions: []doctor.Action{
 			doctor.Note("disable ACS in the BIOS if there are no virtual machines on this node; until the next boot:"),
-			doctor.Shell("setpci -s %s ECAP_ACS+6.w=0000", quote(t.bridge)),
+			doctor.Shell("setpci -s %s ECAP_ACS+6.w=0000:%04x   # the redirect bits only", quote(t.bridge),
+				redirectBits),
 			doctor.Shell("lspci -vvv -s %s | grep ACSCtl   # want ReqRedir- CmpltRedir-", quote(t.bridge)),
 		},
 	}

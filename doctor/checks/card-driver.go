@@ -45,7 +45,7 @@ func runCardDriver(_ context.Context, in *doctor.Input) []doctor.Finding {
 		case slices.Contains(cardObstacles, o.ID):
 			findings = append(findings, doctor.Finding{
 				Outcome: doctor.OutcomeFail, Object: o.Object, Summary: o.Text,
-				Evidence: []doctor.Evidence{{Path: o.Path, Value: o.Value}}, Remedy: []string{"# " + o.Remedy},
+				Evidence: []doctor.Evidence{{Path: o.Path, Value: o.Value}}, Actions: obstacleActions(s, o),
 			})
 		case o.ID == inventory.ObstacleNoCard || o.ID == inventory.ObstacleNoPCIAccess:
 			reason = "no RDMA device on this node: " + o.Text
@@ -66,4 +66,23 @@ func runCardDriver(_ context.Context, in *doctor.Input) []doctor.Finding {
 		pass.Evidence = append(pass.Evidence, doctor.Evidence{Path: c.PCI.Path + "/class", Value: c.PCI.Class.String()})
 	}
 	return []doctor.Finding{pass}
+}
+
+// obstacleActions are the steps against an obstacle, each command in a line of its own.
+func obstacleActions(s *inventory.Snapshot, o inventory.Obstacle) []doctor.Action {
+	i := slices.IndexFunc(s.Cards, func(c inventory.Card) bool { return c.PCI.Address == o.Object })
+	if o.ID != inventory.ObstacleNoDevice || i < 0 {
+		return []doctor.Action{doctor.Note("%s", o.Remedy)}
+	}
+	c := s.Cards[i]
+	actions := []doctor.Action{
+		{Do: doctor.DoModule, Object: c.Module},
+		doctor.Note("if that doesn't help: the kernel's log, and whether RoCE is disabled (enable_roce false)"),
+		doctor.Shell("dmesg | grep -iE %s", quote(c.PCI.Driver+"|infiniband")),
+		doctor.Shell("devlink dev param show pci/%s name enable_roce", quote(c.PCI.Address)),
+	}
+	if inContainer(s) {
+		return append([]doctor.Action{doctor.Note("on the host, not in this container:")}, actions...)
+	}
+	return actions
 }

@@ -192,20 +192,20 @@ func TestMTURemedies(t *testing.T) {
 		want    []string
 	}{
 		{"plain", function(0, 0), []inventory.Netdev{small(inventory.Netdev{})}, []string{
-			"ip link set dev net_mlx5_0 mtu 9000",
+			"# ip link set dev net_mlx5_0 mtu 9000",
 		}},
 		{
 			"bond", function(0, 0),
 			[]inventory.Netdev{small(inventory.Netdev{Master: "bond0"}), bond},
-			[]string{"ip link set dev bond0 mtu 9000"},
+			[]string{"# ip link set dev bond0 mtu 9000"},
 		},
 		{"bridge", function(0, 0), []inventory.Netdev{small(inventory.Netdev{Master: "br0"}), {Name: "br0"}}, []string{
-			"ip link set dev net_mlx5_0 mtu 9000",
+			"# ip link set dev net_mlx5_0 mtu 9000",
 		}},
 		{
 			"vlan", function(0, 0),
 			[]inventory.Netdev{small(inventory.Netdev{Lower: "ens0"})},
-			[]string{"ip link set dev ens0 mtu 9000", "ip link set dev net_mlx5_0 mtu 9000"},
+			[]string{"# ip link set dev ens0 mtu 9000", "# ip link set dev net_mlx5_0 mtu 9000"},
 		},
 	}
 	for _, tt := range tests {

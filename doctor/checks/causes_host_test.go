@@ -31,12 +31,12 @@ func TestHostCauses(t *testing.T) {
 		{ // crash with GPUDirect RDMA; ACSCtl of all ports of the PLX switches redirected
 			"nccl#304", load(t, switches, host, broken("0000:12:00.0", "0000:12:01.0", "0000:12:02.0")), "acs",
 			"warn 0000:12:01.0",
-			[]string{"ReqRedir+", "setpci -s 0000:12:01.0 ECAP_ACS+6.w=0000"},
+			[]string{"ReqRedir+", "setpci -s 0000:12:01.0 ECAP_ACS+6.w=0000:000c"},
 		},
 		{ // two GPUs at root ports of an EPYC without a card, ACSCtl 0x001d, IOMMU on
 			"nccl#2079", epyc(t), "acs",
 			"warn node",
-			[]string{"2 root ports", "setpci -s 0000:40:01.1 ECAP_ACS+6.w=0000", "iommu=pt"},
+			[]string{"2 root ports", "setpci -s 0000:40:01.1 ECAP_ACS+6.w=0000:000c", "iommu=pt"},
 		},
 		{ // "GDRDMA issues are usually due to ACS not being disabled and the Linux IOMMU settings"
 			"nccl#1737", load(t, switches, host, set("sys/bus/pci/devices/0000:15:00.0/iommu_group/type", "DMA")),

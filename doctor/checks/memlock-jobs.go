@@ -119,8 +119,12 @@ func limitActions(d facts.Daemon) []doctor.Action {
 		doctor.Shell("mkdir -p %s", quote(dir)),
 		doctor.Shell(`printf '[Service]\nLimitMEMLOCK=infinity\n' > %s`, quote(dir+"/memlock.conf")),
 	}
+	actions = append(actions, doctor.Shell("systemctl daemon-reload"))
+	restart := doctor.Note("then, while no job runs: systemctl restart %s", quote(unit))
 	if d.Name == "dockerd" {
-		actions = append(actions, doctor.Note("a restart of Docker stops its containers, unless live-restore is set"))
+		restart = doctor.Note("then, while no job runs, because a restart of Docker stops its containers unless "+
+			"live-restore is set: systemctl restart %s", quote(unit))
 	}
-	return append(actions, doctor.Shell("systemctl daemon-reload && systemctl restart %s", quote(unit)))
+	restart.Risk = doctor.RiskTraffic
+	return append(actions, restart)
 }

@@ -106,8 +106,14 @@ func smallMTU(s *inventory.Snapshot, p portRef, n *inventory.Netdev) doctor.Find
 // mtuRemedy sets the MTU of the devices in the order that the kernel accepts: lower devices first.
 func mtuRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string {
 	const want = 9000
-	set := func(name string) string { return fmt.Sprintf("ip link set dev %s mtu %d", quote(name), want) }
-	lines := []string{"# first make sure that the switch ports accept frames of 9216 bytes; then, on every node"}
+	set := func(name string) string {
+		// A comment: before the first step large packets are dropped, and the change stops traffic.
+		return fmt.Sprintf("# ip link set dev %s mtu %d", quote(name), want)
+	}
+	lines := []string{
+		"# first let the switch ports accept frames of 9216 bytes; then, while no job runs, on every node, and " +
+			"in the configuration of its network (netplan, NetworkManager), or the next boot undoes it:",
+	}
 	if p.dev.VF != nil {
 		for _, pf := range s.Netdevs {
 			if pf.PCI == p.dev.VF.ParentAddress && pf.PCI != "" && pf.MTU < want {
@@ -125,7 +131,7 @@ func mtuRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string {
 	}
 	lines = append(lines, set(target))
 	if inContainer(s) {
-		lines = append(lines, "# in Kubernetes set it in the object that creates the interface: spec.mtu: 9000 in its "+
+		return append(lines, "# in Kubernetes set it in the object that creates the interface: spec.mtu: 9000 in its "+
 			"SriovNetworkNodePolicy, or \"mtu\": 9000 in its network attachment")
 	}
 	return lines

@@ -324,11 +324,24 @@ func downRemedy(s *inventory.Snapshot, p portRef, n *inventory.Netdev) []string 
 			return bounceRemedy(s, p)
 		}
 	}
-	if p.port.PhysState == inventory.PhysStateDisabled && p.port.LinkLayer == inventory.LinkLayerInfiniBand &&
-		mellanox(p.dev) {
-		return onHost(s, fmt.Sprintf("mlxlink -d %s -p %d --port_state UP", p.tool(), p.port.Number))
+	if infiniband := p.port.LinkLayer == inventory.LinkLayerInfiniBand; (infiniband || n == nil) &&
+		p.port.PhysState == inventory.PhysStateDisabled {
+		return enableRemedy(s, p)
 	}
 	return linkRemedy(p)
+}
+
+// enableRemedy returns the commands that switch a port on. Its cable is not the reason.
+func enableRemedy(s *inventory.Snapshot, p portRef) []string {
+	switch {
+	case p.port.LinkLayer != inventory.LinkLayerInfiniBand:
+		return onHost(s, "# find its network device, and see whether it is switched on and has a carrier",
+			fmt.Sprintf("rdma link show %s", quote(fmt.Sprintf("%s/%d", p.dev.Name, p.port.Number))), "ip -br link")
+	case mellanox(p.dev):
+		return onHost(s, fmt.Sprintf("mlxlink -d %s -p %d --port_state UP", p.tool(), p.port.Number))
+	}
+	return onHost(s, fmt.Sprintf("ibportstate -C %s -P %d -D 0 %d enable", quote(p.dev.Name), p.port.Number,
+		p.port.Number))
 }
 
 // vfRemedy returns the commands that let a VF's link follow the physical port; nil if the port is
@@ -394,8 +407,9 @@ func bounceRemedy(s *inventory.Snapshot, p portRef) []string {
 			"dmesg | tail -n 50   # messages of the driver",
 		}
 	}
-	return onHost(s, "ip link set dev "+n+" down && ip link set dev "+n+" up",
-		"dmesg | tail -n 50   # messages of the driver")
+	return onHost(s, "dmesg | tail -n 50   # messages of the driver",
+		"# then set it down and up, while no job runs and from a login that doesn't come through it:",
+		"# ip link set dev "+n+" down && ip link set dev "+n+" up")
 }
 
 // onHost puts a comment before commands that a container may not run.

@@ -138,3 +138,91 @@ func TestRemediesHarmNobody(t *testing.T) {
 		t.Errorf("looked at %d findings with %d lines only", findings, lines)
 	}
 }
+
+// TestInterruptingLinesAreNotPasted checks that what stops traffic, or jobs, is for a person to
+// time, and behind what must be done before.
+func TestInterruptingLinesAreNotPasted(t *testing.T) {
+	rdmaDown := func(t *testing.T, tree *nodetree.Tree) { // the network device has a link
+		t.Helper()
+		all(port("mlx5_1", "state", "1: DOWN"), port("mlx5_1", "phys_state", "3: Disabled"))(t, tree)
+	}
+	for _, c := range []struct {
+		id   string
+		tree *nodetree.Tree
+		// steps are lines, in order
+		steps []string
+	}{
+		{
+			"mtu", load(t, "56_mtu_1500"),
+			[]string{
+				"# first let the switch ports accept frames of 9216 bytes; then, while no job runs",
+				"or the next boot undoes it", "# ip link set dev ens1np0 mtu 9000",
+			},
+		},
+		{
+			"port-active", load(t, "49_bond", rdmaDown),
+			[]string{"dmesg | tail", "# then set it down and up, while no job runs", "# ip link set dev ens2np0 down"},
+		},
+		{
+			"memlock-jobs", load(t, "01_ib_8hca", daemons("slurmd", 65536, 65536)),
+			[]string{"systemctl daemon-reload", "# then, while no job runs: systemctl restart slurmd.service"},
+		},
+	} {
+		remedy := ""
+		for _, f := range diagnose(t, c.tree, c.id).Findings {
+			for _, line := range f.Remedy {
+				remedy += line + "\n"
+				code := paste(line)
+				if slices.ContainsFunc([]string{" mtu ", " down", "restart"},
+					func(word string) bool { return strings.Contains(code, word) }) {
+					t.Errorf("%s: the line %q can be pasted", c.id, line)
+				}
+			}
+		}
+		at := -1
+		for _, step := range c.steps {
+			next := strings.Index(remedy, step)
+			if next <= at {
+				t.Errorf("%s: %q is missing or too early:\n%s", c.id, step, remedy)
+			}
+			at = next
+		}
+	}
+}
+
+// TestDisabledPortsAreSwitchedOn checks that nobody reseats the cable of a port that is switched
+// off on this side.
+func TestDisabledPortsAreSwitchedOn(t *testing.T) {
+	r := diagnose(t, realNode(t, "ibstatus_five_ports_disabled"), "port-active")
+	for object, want := range map[string]string{
+		"mlx5_2:1": "ip -br link", "mlx5_3:1": "ibportstate -C mlx5_3 -P 1 -D 0 1 enable",
+	} {
+		remedy := strings.Join(finding(t, r, object).Remedy, "\n")
+		if !strings.Contains(remedy, want) || strings.Contains(remedy, "reseat") {
+			t.Errorf("%s: got %q, want %q", object, remedy, want)
+		}
+	}
+	r = diagnose(t, load(t, "01_ib_8hca", state("mlx5_0", "1: DOWN", "3: Disabled")), "port-active")
+	if got := strings.Join(finding(t, r, "mlx5_0:1").Remedy, "\n"); !strings.Contains(got, "--port_state UP") ||
+		strings.Contains(got, "reseat") {
+		t.Errorf("a card of NVIDIA: %q", got)
+	}
+}
+
+// TestStepsAgainstAMissingDevice checks that each command is a line that can be pasted.
+func TestStepsAgainstAMissingDevice(t *testing.T) {
+	got := finding(t, diagnose(t, load(t, "45_partial_errors"), "card-driver"), "0000:a4:00.0").Remedy
+	want := []string{
+		"modprobe mlx5_ib",
+		"# if that doesn't help: the kernel's log, and whether RoCE is disabled (enable_roce false)",
+		"dmesg | grep -iE 'mlx5_core|infiniband'", "devlink dev param show pci/0000:a4:00.0 name enable_roce",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	got = finding(t, diagnose(t, load(t, "45_partial_errors", set(".dockerenv", "")), "card-driver"),
+		"0000:a4:00.0").Remedy
+	if len(got) != 5 || got[0] != "# on the host, not in this container:" {
+		t.Errorf("in a container: %q", got)
+	}
+}

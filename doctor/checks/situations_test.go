@@ -597,7 +597,7 @@ func TestRemediesQuoteNames(t *testing.T) {
 	d.Ports[0].Netdev = hostile
 	snap.Netdev("ens2np0").Name = hostile
 	f := runCheck(t, "mtu", snap).Findings[0]
-	const want = `ip link set dev 'x'\''$(reboot)` + "`reboot`" + `;?reboot' mtu 9000`
+	const want = `# ip link set dev 'x'\''$(reboot)` + "`reboot`" + `;?reboot' mtu 9000`
 	if got := f.Remedy[len(f.Remedy)-1]; got != want {
 		t.Errorf("remedy = %s, want %s", got, want)
 	}

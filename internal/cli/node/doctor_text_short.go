@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,11 +40,22 @@ func (p part) shortLines(o doctor.Outcome) [][]output.Cell {
 type alikeFindings struct {
 	alike
 
-	objects []string
+	objects  []string
+	findings []doctor.Finding
 }
 
+// sameFix reports whether the fixes of two lines differ in names and numbers only.
+func (a *alikeFindings) sameFix(b *alikeFindings, names map[string]bool) bool {
+	form := func(line string) string { return digits.ReplaceAllString(alikeOf(line, names).key, "0") }
+	return slices.EqualFunc(a.findings[0].Remedy, b.findings[0].Remedy, func(x, y string) bool {
+		return form(x) == form(y)
+	})
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
 // groupLines shows the findings that share a check and an explanation: a line for those that differ
-// in names only, and the first lines of the fix.
+// in names only, and below lines with the same fix its first lines.
 func groupLines(group []doctor.Finding, names map[string]bool) [][]output.Cell {
 	var merged []*alikeFindings
 	for _, f := range group {
@@ -55,23 +67,33 @@ func groupLines(group []doctor.Finding, names map[string]bool) [][]output.Cell {
 		}
 		merged[i].add(a)
 		merged[i].objects = append(merged[i].objects, output.Clean(f.Object))
+		merged[i].findings = append(merged[i].findings, f)
 	}
 	var lines [][]output.Cell
 	var more []string
+	var rest []*alikeFindings
 	if len(merged) > shortFindings+1 {
-		for _, m := range merged[shortFindings:] {
-			more = append(more, m.objects...)
-		}
-		merged = merged[:shortFindings]
+		merged, rest = merged[:shortFindings], merged[shortFindings:]
 	}
-	for _, m := range merged {
+	var open []doctor.Finding // their fix follows
+	for i, m := range merged {
+		if i > 0 && !m.sameFix(merged[i-1], names) {
+			lines, open = append(lines, fixLines(remedies(open))...), nil
+		}
 		lines = append(lines, shortLine(group[0].Outcome, group[0].CheckID, m.objects, m.text()))
+		open = append(open, m.findings...)
+	}
+	for _, m := range rest {
+		more = append(more, m.objects...)
+		if m.sameFix(merged[len(merged)-1], names) {
+			open = append(open, m.findings...)
+		}
 	}
 	if len(more) > 0 {
 		text := fmt.Sprintf("and %d more of %s: %s (-v)", len(more), group[0].CheckID, cli.SomeNames(more, false))
 		lines = append(lines, []output.Cell{output.Plain(labelColumn), output.Dim(text).Flow(0)})
 	}
-	return append(lines, fixLines(remedies(group))...)
+	return append(lines, fixLines(remedies(open))...)
 }
 
 // shortLine shows one finding of some objects: "  FAIL     port-active mlx5_0:1: port is down".

@@ -408,3 +408,35 @@ func TestUnknownLast(t *testing.T) {
 		t.Errorf("%d lines for %d causes, want %d", got, shortUnknown+2, shortUnknown+1)
 	}
 }
+
+// TestFixBelowItsFinding checks that the fix of one finding is not below another that it doesn't
+// mend, and that findings with the same fix share it.
+func TestFixBelowItsFinding(t *testing.T) {
+	with := func(object, summary string, remedy ...string) doctor.Finding {
+		f := finding(doctor.OutcomeFail, object, summary)
+		f.Remedy = remedy
+		return f
+	}
+	r := reportOf(t, []doctor.Finding{
+		with("mlx5_2:1", "no carrier", "ip -br link"),
+		with("mlx5_3:1", "switched off", "enable mlx5_3"), with("mlx5_4:1", "switched off", "enable mlx5_4"),
+		with("mlx5_5:1", "no signal", "# reseat mlx5_5:1"), with("mlx5_6:1", "error recovery", "# reseat mlx5_6:1"),
+	})
+	for _, name := range []string{"mlx5_3", "mlx5_4", "mlx5_5:1", "mlx5_6:1"} {
+		r.Objects = append(r.Objects, doctor.Object{Name: name})
+	}
+	got, err := output.New(output.Options{}).Render(nil, ReportBlocks(r, DetailShort)...)
+	want := `  FAIL     a mlx5_2:1: no carrier
+           fix  ip -br link
+  FAIL     a mlx5_3:1, mlx5_4:1: switched off
+           fix  enable mlx5_3
+                and 1 more line (-v)
+  FAIL     a mlx5_5:1: no signal
+  FAIL     a mlx5_6:1: error recovery
+           fix  # reseat mlx5_5:1
+                # reseat mlx5_6:1
+`
+	if err != nil || !strings.Contains(string(got), want) {
+		t.Errorf("ReportBlocks = %v, got:\n%s\nwant:\n%s", err, got, want)
+	}
+}
