@@ -22,7 +22,7 @@ const (
 	// OutcomeUnknown: the check applies but has no result (a file could not be read, the check
 	// panicked or timed out); the summary says why.
 	OutcomeUnknown Outcome = "unknown"
-	OutcomeFail    Outcome = "fail" // jobs don't run, fall back to TCP, or hang
+	OutcomeFail    Outcome = "fail" // jobs don't run, hang, fall back to TCP, or lose much of their bandwidth
 )
 
 // ascending lists the outcomes from harmless to worst. Unknown ranks above warn because there may

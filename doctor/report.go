@@ -42,7 +42,7 @@ type Report struct {
 
 // Counts counts findings or checks by outcome. Suppressed ones are counted separately.
 type Counts struct {
-	Fail          int `json:"fail"`           // jobs do not run, fall back to TCP, or hang
+	Fail          int `json:"fail"`           // jobs do not run, hang, fall back to TCP, or lose much bandwidth
 	Unknown       int `json:"unknown"`        // could not be checked
 	Warn          int `json:"warn"`           // jobs run, but slower or at risk
 	Info          int `json:"info"`           // worth knowing

@@ -175,7 +175,8 @@ func (g pageGroup) worst() Outcome {
 // verdictText says what a verdict means for jobs.
 func verdictText(o Outcome) string {
 	return map[Outcome]string{
-		OutcomeFail:          "A check failed: jobs don't run, fall back to TCP, or hang.",
+		OutcomeFail: "A check failed: jobs don't run, hang, fall back to TCP, or lose much of their " +
+			"bandwidth.",
 		OutcomeUnknown:       "No check failed, but at least one has no result.",
 		OutcomeWarn:          "Jobs run, but slower or at risk.",
 		OutcomeInfo:          "No fault was found.",

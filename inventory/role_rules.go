@@ -45,10 +45,14 @@ const ruleConfigured = "configured"
 // layer.
 const RuleOtherLinkLayer = "other-link-layer"
 
+// RuleAcceleratorLink is the name of the rule for links of an accelerator, which no verbs program
+// can use.
+const RuleAcceleratorLink = "accelerator-link"
+
 // roleRules end with one that applies to every port.
 var roleRules = []roleRule{
 	{"smi", RoleUnused, "the device manages the planes of another one (type SMI) and has no uverbs", reasonSMI},
-	{"accelerator-link", RoleUnused, "a link of a Gaudi accelerator, which only HCCL uses", reasonAcceleratorLink},
+	{RuleAcceleratorLink, RoleUnused, "a link of a Gaudi accelerator, which only HCCL uses", reasonAcceleratorLink},
 	{"elsewhere", RoleUnknown, "a pod, a virtual machine or another network namespace uses the port", func(
 		_ *classifier, f *portFacts,
 	) string {

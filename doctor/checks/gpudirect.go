@@ -17,7 +17,7 @@ const nvidiaVersion = sysfs.ProcNVIDIA + "/version"
 
 func gpudirect() doctor.Check {
 	return doctor.Check{
-		ID: "gpudirect", Title: "cards that can't access the memory of GPUs", Severity: doctor.OutcomeFail,
+		ID: "gpudirect", Title: "how cards access the memory of GPUs", Severity: doctor.OutcomeFail,
 		Group: doctor.GroupHost, Numbers: []int{83},
 		Reads: []string{
 			"/" + nvidiaVersion, "/" + sysfs.ProcNVIDIA + "/gpus/*/information", "/" + sysfs.ProcModules,

@@ -60,6 +60,7 @@ func runPKey(_ context.Context, in *doctor.Input) []doctor.Finding {
 		}
 		findings = append(findings, wrongPKey(p, index, i, setting))
 	}
+	findings = mergeAbsent(findings)
 	switch {
 	case infiniband == 0:
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s", noneOf(s, "no InfiniBand port for "+

@@ -17,7 +17,7 @@ import (
 func railSubnet() doctor.Check {
 	return doctor.Check{
 		ID:       "rail-subnet",
-		Title:    "several RoCE rails in one IP subnet that answer for each other",
+		Title:    "several RoCE rails in one IP subnet",
 		Severity: doctor.OutcomeFail,
 		Group:    doctor.GroupAddressing,
 		Numbers:  []int{66},
@@ -112,6 +112,7 @@ func judgeSubnet(in *doctor.Input, subnet netip.Prefix, members []ipRail) []doct
 	}
 	var answers, announces []string
 	var others []doctor.Finding
+	var unknown error
 	for _, m := range members {
 		ignore, ignored, err := confMax(in, m.netdev.Name, "arp_ignore")
 		announce, announced, err2 := confMax(in, m.netdev.Name, "arp_announce")
@@ -120,7 +121,7 @@ func judgeSubnet(in *doctor.Input, subnet netip.Prefix, members []ipRail) []doct
 		}
 		if err != nil {
 			if errors.Is(err, facts.ErrAbsent) {
-				f.Outcome = doctor.OutcomeInfo // their answers aren't known
+				f.Outcome, unknown = doctor.OutcomeInfo, err // their answers aren't known
 			} else {
 				others = append(others, doctor.Because(m.object(), err))
 			}
@@ -145,6 +146,8 @@ func judgeSubnet(in *doctor.Input, subnet netip.Prefix, members []ipRail) []doct
 			english.List(announces, 4))
 	case f.Outcome != doctor.OutcomeInfo:
 		return others
+	default:
+		f.Summary += "; whether they answer for each other is not known: " + unknown.Error()
 	}
 	return append(others, f)
 }

@@ -62,7 +62,8 @@ func runRole(_ context.Context, in *doctor.Input) []doctor.Finding {
 	strays := 0
 	for _, p := range others {
 		switch {
-		case !nccl(p) || p.dev.SMIOf != "" || s.Host.DevVisible && !p.dev.UverbsNode():
+		case !nccl(p) || p.dev.SMIOf != "" || p.port.RoleRule == inventory.RuleAcceleratorLink ||
+			s.Host.DevVisible && !p.dev.UverbsNode():
 			// no library can use it
 		case p.handedOut(s) && p.dev.VF != nil && p.dev.VF.ParentDevice != "":
 			vfs = append(vfs, p)

@@ -52,6 +52,7 @@ func runRPFilter(_ context.Context, in *doctor.Input) []doctor.Finding {
 			findings = append(findings, strictRail(in, r, rails, evidence))
 		}
 	}
+	findings = mergeAbsent(findings)
 	if passed > 0 && worst(findings).Compare(doctor.OutcomeInfo) <= 0 {
 		text := english.Count(passed, "rail") + " whose filter lets packets of peers in"
 		findings = append([]doctor.Finding{doctor.Passed(doctor.ObjectNode, text, good...)}, findings...)

@@ -151,3 +151,54 @@ func TestAsRootOnlyWhatApplies(t *testing.T) {
 		}
 	}
 }
+
+// TestOneFindingForOneReason checks that ports that lack the same file are one finding.
+func TestOneFindingForOneReason(t *testing.T) {
+	for _, c := range []struct{ id, node, says string }{
+		{"pkey", "gpud_h100_bond", "/sys/class/infiniband/*/ports/*/pkeys/0 does not exist: mlx5_0:1, mlx5_1:1, " +
+			"mlx5_4:1, mlx5_5:1 and 4 more"},
+		{"subnet-manager", "gpud_h100_bond", "/sys/class/infiniband/*/ports/*/sm_lid does not exist: mlx5_0:1"},
+		{"rp-filter", "h100_eight_rails_one_subnet", "/proc/sys/net/ipv4/conf/all/rp_filter does not exist\n"},
+	} {
+		r := diagnose(t, realNode(t, c.node), c.id)
+		wantBrief(t, r, []string{"not-applicable node"})
+		if got := allText(r.Findings); !strings.Contains(got, c.says) {
+			t.Errorf("%s: got %s, want %q", c.id, got, c.says)
+		}
+	}
+	tree := load(t, "01_ib_8hca", remove("sys/class/infiniband/mlx5_3/ports/1/pkeys/0"))
+	r := diagnose(t, tree, "pkey")
+	wantBrief(t, r, []string{"pass node", "not-applicable mlx5_3:1"})
+	if got := finding(t, r, "mlx5_3:1").Summary; got != "/sys/class/infiniband/mlx5_3/ports/1/pkeys/0 does not exist" {
+		t.Errorf("one port: %q", got)
+	}
+}
+
+// TestTitlesFitInformation checks titles above findings that are no fault.
+func TestTitlesFitInformation(t *testing.T) {
+	for id, want := range map[string]string{
+		"gpudirect":   "how cards access the memory of GPUs", // they can, by a module
+		"rail-subnet": "several RoCE rails in one IP subnet", // whether they answer for each other may be unknown
+	} {
+		if got := check(t, id).Title; got != want {
+			t.Errorf("title of %s = %q, want %q", id, got, want)
+		}
+	}
+	r := diagnose(t, realNode(t, "h100_eight_rails_one_subnet"), "rail-subnet")
+	wantBrief(t, r, []string{"info node"})
+	if got := r.Findings[0].Summary; !strings.Contains(got, "whether they answer for each other is not known: "+
+		"/proc/sys/net/ipv4/conf/all/arp_ignore does not exist") {
+		t.Errorf("without arp_ignore: %q", got)
+	}
+}
+
+// TestLinksOfAccelerators checks that ports that no library can use are not listed as such that one
+// would use.
+func TestLinksOfAccelerators(t *testing.T) {
+	r := diagnose(t, realNode(t, "gaudi2_hlib_ports"), "role")
+	wantBrief(t, r, []string{"pass node"})
+	const want = "2 compute ports, and no other port that a library would use for collectives"
+	if got := r.Findings[0].Summary; got != want {
+		t.Errorf("got %q", got)
+	}
+}

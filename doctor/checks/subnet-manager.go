@@ -58,7 +58,7 @@ func runSubnetManager(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode, "%s", noneOf(s, "no InfiniBand port for "+
 			"jobs has a link"))}
 	}
-	findings = append(findings, differentManagers(good)...)
+	findings = append(mergeAbsent(findings), differentManagers(good)...)
 	if len(good) > 0 && worst(findings).Compare(doctor.OutcomeInfo) <= 0 {
 		text := english.Count(len(good), "InfiniBand port") + " with a LID and a subnet manager"
 		return append([]doctor.Finding{doctor.Passed(doctor.ObjectNode, text, evidence...)}, findings...)

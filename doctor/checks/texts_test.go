@@ -125,3 +125,16 @@ func TestRemoteErrorsLeaveTheCable(t *testing.T) {
 		t.Errorf("remedy: %s", got)
 	}
 }
+
+// TestFailMeansSlowToo checks that the definition of a failure covers those that only take
+// bandwidth, such as a rail at half the rate.
+func TestFailMeansSlowToo(t *testing.T) {
+	page := string(doctor.Markdown(nil))
+	if !strings.Contains(page, "| fail | jobs don't run, hang, fall back to TCP, or lose much of their bandwidth |") {
+		t.Errorf("the reference defines fail otherwise: %s", page)
+	}
+	html, err := doctor.Report{Verdict: doctor.OutcomeFail}.HTML(doctor.PageInput{})
+	if err != nil || !strings.Contains(string(html), "or lose much of their bandwidth") {
+		t.Errorf("the page defines fail otherwise: %v", err)
+	}
+}
