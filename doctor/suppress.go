@@ -22,6 +22,9 @@ type Suppression struct {
 	Until  string `json:"until,omitempty"`
 	Reason string `json:"reason,omitempty"` // why the finding is accepted
 	Who    string `json:"who,omitempty"`    // who accepted it
+	// Shared reports that the suppression is of a list for several nodes: that a node doesn't have
+	// its object is worth knowing, and no mistake.
+	Shared bool `json:"-"`
 }
 
 // ParseSuppression reads ID[@OBJECT][:YYYY-MM-DD], for example "mtu@mlx5_0:1:2027-01-31". Objects
@@ -121,17 +124,24 @@ func SuppressionsCheck() Check {
 	}
 }
 
-// checkSuppressions returns a finding for each suppression of the options that has ended, and for
-// each one whose object the node does not have.
+// checkSuppressions returns a finding for each suppression of the options that has ended without
+// another one in its place, and for each one whose object the node does not have.
 func (r *Report) checkSuppressions(opts Options, now time.Time) []Finding {
 	var findings []Finding
 	for _, s := range opts.Suppressions {
-		f := Finding{Outcome: OutcomeWarn, Object: s.target(), Kind: KindOther}
+		f := Finding{Outcome: OutcomeWarn, Object: s.Target(), Kind: KindOther}
 		switch {
+		case s.Expired(now) && r.replaced(s, opts.Suppressions, now):
+			continue
 		case s.Expired(now):
 			f.Summary = "ended on " + s.Until + ": its findings count"
-		case !opts.SharedSuppressions && r.hasCheck(s.CheckID) && !r.hasObjectOf(s):
-			f.Summary = fmt.Sprintf("matches nothing: the node has no object %s, and no finding is about it", s.Object)
+		case !opts.SharedSuppressions && r.hasCheck(s.CheckID) && !r.HasObjectOf(s):
+			f.Summary = "matches nothing: the node has no such object, and no finding is about it"
+			if s.Shared {
+				f.Outcome = OutcomeInfo
+				f.Explanation = "The list may be that of several nodes, and the object another node's. If it is " +
+					"none's, its name is misspelt: the finding that it was meant for counts."
+			}
 		default:
 			continue
 		}
@@ -140,12 +150,24 @@ func (r *Report) checkSuppressions(opts Options, now time.Time) []Finding {
 	return findings
 }
 
-// target returns "mtu@mlx5_0:1", as in [ParseSuppression].
-func (s Suppression) target() string { return strings.TrimSuffix(s.CheckID+"@"+s.Object, "@") }
+// replaced reports whether another suppression, which has not ended, silences what one that has
+// ended was for: all of its objects, or all findings that it would match.
+func (r *Report) replaced(ended Suppression, all []Suppression, now time.Time) bool {
+	if slices.ContainsFunc(all, func(s Suppression) bool {
+		return s.CheckID == ended.CheckID && !s.Expired(now) && s.covers(ended.Object)
+	}) {
+		return true
+	}
+	matched := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return !ended.matches(f) })
+	return len(matched) > 0 && !slices.ContainsFunc(matched, Finding.Counts)
+}
 
-// hasObjectOf reports whether the node has an object of the suppression, or its check a finding
+// Target returns "mtu@mlx5_0:1", as in [ParseSuppression].
+func (s Suppression) Target() string { return strings.TrimSuffix(s.CheckID+"@"+s.Object, "@") }
+
+// HasObjectOf reports whether the node has an object of the suppression, or its check a finding
 // about one.
-func (r *Report) hasObjectOf(s Suppression) bool {
+func (r *Report) HasObjectOf(s Suppression) bool {
 	return s.Object == "" || s.Object == ObjectNode ||
 		slices.ContainsFunc(r.Objects, func(o Object) bool { return s.covers(o.Name) }) ||
 		slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.CheckID == s.CheckID && s.covers(f.Object) })

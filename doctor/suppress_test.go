@@ -171,9 +171,9 @@ func TestSuppressNothing(t *testing.T) {
 		{sup: doctor.Suppression{CheckID: "b", Object: "node"}},     // always there
 		{sup: doctor.Suppression{CheckID: "a", Object: "ib_core"}},  // of a finding
 		{sup: doctor.Suppression{CheckID: "b", Object: "mlx5_0:100"}, // no such port
-			want: "matches nothing: the node has no object mlx5_0:100, and no finding is about it"},
+			want: "matches nothing: the node has no such object, and no finding is about it"},
 		{sup: doctor.Suppression{CheckID: "b", Object: "ib_core"}, // of another check
-			want: "matches nothing: the node has no object ib_core, and no finding is about it"},
+			want: "matches nothing: the node has no such object, and no finding is about it"},
 		{sup: doctor.Suppression{CheckID: "b", Object: "mlx5_9"}, opts: doctor.Options{Only: []string{"a"}}},
 		{sup: doctor.Suppression{CheckID: "b", Object: "mlx5_9"}, opts: doctor.Options{SharedSuppressions: true}},
 		{
@@ -213,6 +213,67 @@ func TestSuppressNothing(t *testing.T) {
 	data, err := r.SARIF("v1", checks)
 	if err != nil || !strings.Contains(string(data), "docs/doctor.md#accepted-findings") {
 		t.Errorf("SARIF = %v, no rule of the suppressions in\n%s", err, data)
+	}
+}
+
+// TestSuppressEnded has suppressions that ended beside others of the same check: one that is
+// replaced is no fault.
+func TestSuppressEnded(t *testing.T) {
+	const past = "2026-01-31"
+	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name string
+		sups []doctor.Suppression
+		want int // warnings about suppressions
+	}{
+		{"renewed", []doctor.Suppression{{CheckID: "a", Until: past}, {CheckID: "a"}}, 0},
+		{"renewed above", []doctor.Suppression{{CheckID: "a", Until: "2027-01-31"}, {CheckID: "a", Until: past}}, 0},
+		{"for every object", []doctor.Suppression{{CheckID: "a", Object: "x:1", Until: past}, {CheckID: "a"}}, 0},
+		{"for the device", []doctor.Suppression{
+			{CheckID: "a", Object: "x:1", Until: past}, {CheckID: "a", Object: "x"},
+		}, 0},
+		{"each object apart", []doctor.Suppression{
+			{CheckID: "a", Until: past}, {CheckID: "a", Object: "x:1"}, {CheckID: "a", Object: "y"},
+		}, 0},
+		{"one object is left", []doctor.Suppression{{CheckID: "a", Until: past}, {CheckID: "a", Object: "x"}}, 1},
+		{"of another check", []doctor.Suppression{{CheckID: "a", Until: past}, {CheckID: "b"}}, 1},
+		{"ended too", []doctor.Suppression{{CheckID: "a", Until: past}, {CheckID: "a", Until: "2026-11-20"}}, 2},
+		{"without findings", []doctor.Suppression{{CheckID: "b", Until: past}}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := run(t, node(), doctor.Options{Suppressions: tt.sups, Now: now},
+				giving("a", found(doctor.OutcomeFail, "x:1"), found(doctor.OutcomeFail, "y")),
+				giving("b", doctor.Passed("", "")))
+			got := 0
+			for _, f := range r.Findings {
+				if f.CheckID == doctor.SuppressionsID {
+					got++
+				}
+			}
+			if got != tt.want {
+				t.Errorf("%d warnings, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestSuppressShared has suppressions of a list for several nodes: that the node lacks the object
+// is information, and one that has ended a warning.
+func TestSuppressShared(t *testing.T) {
+	r := run(t, node(), doctor.Options{
+		Now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
+		Suppressions: []doctor.Suppression{
+			{CheckID: "a", Object: "mlx5_8", Shared: true},
+			{CheckID: "a", Object: "mlx5_9"},
+			{CheckID: "a", Until: "2026-01-31", Shared: true},
+		},
+	}, giving("a", doctor.Passed("", "")))
+	want := []string{"a node pass", "suppressions a@mlx5_8 info", "suppressions a@mlx5_9 warn", "suppressions a warn"}
+	if diff := cmp.Diff(want, outcomes(r)); diff != "" {
+		t.Errorf("Run (-want +got):\n%s", diff)
+	}
+	if why := r.Findings[1].Explanation; !strings.Contains(why, "another node's") {
+		t.Errorf("explanation %q doesn't name other nodes", why)
 	}
 }
 

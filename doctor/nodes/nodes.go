@@ -50,6 +50,9 @@ type Report struct {
 	// NotCompared is what no two nodes have, so that it could not be compared: IDs of
 	// [Comparisons].
 	NotCompared []string `json:"notCompared,omitempty"`
+	// Unmatched holds the suppressions whose object no node has: their names are misspelt, or the
+	// objects are of nodes that are not among these.
+	Unmatched []doctor.Suppression `json:"unmatchedSuppressions,omitempty"`
 }
 
 // NodeReport is the report of a node, with its source.
@@ -99,6 +102,11 @@ func Run(ctx context.Context, checks []doctor.Check, list []Node, opts Options) 
 	for _, c := range Comparisons() {
 		if have[c.ID] < 2 {
 			r.NotCompared = append(r.NotCompared, c.ID)
+		}
+	}
+	for _, s := range opts.Node.Suppressions {
+		if !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Report.HasObjectOf(s) }) {
+			r.Unmatched = append(r.Unmatched, s)
 		}
 	}
 	r.Verdict = r.Verdict.Worse(outcome(r.Comparison))

@@ -252,10 +252,15 @@ func TestNoRDMA(t *testing.T) {
 // TestSharedSuppressions suppresses a finding of an object that none of the nodes has.
 func TestSharedSuppressions(t *testing.T) {
 	list := cluster(t, change{}, change{})
-	opts := nodes.Options{Node: doctor.Options{Suppressions: []doctor.Suppression{{CheckID: "mtu", Object: "mlx5_99"}}}}
+	none := doctor.Suppression{CheckID: "mtu", Object: "mlx5_99"}
+	some := doctor.Suppression{CheckID: "mtu", Object: "mlx5_0"}
+	opts := nodes.Options{Node: doctor.Options{Suppressions: []doctor.Suppression{none, some}}}
 	r, err := nodes.Run(t.Context(), checks.All(), list, opts)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !slices.Equal(r.Unmatched, []doctor.Suppression{none}) {
+		t.Errorf("suppressions that match nothing: %v, want that of %s", r.Unmatched, none.Object)
 	}
 	for _, n := range r.Nodes {
 		for _, f := range n.Report.Findings {

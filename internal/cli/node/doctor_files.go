@@ -26,6 +26,9 @@ func (f doctorFlags) readFiles(all []doctor.Check, opts *doctor.Options) error {
 		if err != nil {
 			return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 		}
+		for i := range list {
+			list[i].Shared = true // the file may be that of all nodes
+		}
 		opts.Suppressions = append(opts.Suppressions, list...)
 	}
 	if f.thresholds != "" {

@@ -178,6 +178,14 @@ func nodesBlocks(r nodes.Report, detail Detail) []output.Block {
 		blocks = append(blocks, nodeFaults(n.Report, detail)...)
 	}
 	blocks = append(blocks, consensusBlocks(r.Comparison, detail == DetailWide)...)
+	if len(r.Unmatched) > 0 {
+		var targets []string
+		for _, s := range r.Unmatched {
+			targets = append(targets, s.Target())
+		}
+		blocks = append(blocks, output.Line(output.Dim("suppressions whose object no node has: "+
+			strings.Join(targets, ", ")).Flow(cli.TextWidth)))
+	}
 	if len(r.NotCompared) > 0 {
 		blocks = append(blocks, output.Line(
 			output.Dim("not compared, for fewer than two nodes have it: "+strings.Join(r.NotCompared,
