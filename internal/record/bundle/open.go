@@ -22,12 +22,15 @@ import (
 // to 4 MiB.
 const maxDocument = 2 << 20
 
-// ErrNewer is the cause of the error for a bundle with a higher schema version.
-var ErrNewer = errors.New("a newer rdmactl wrote it")
+// Causes of errors for bundles.
+var (
+	ErrNewer   = errors.New("a newer rdmactl wrote it") // a higher schema version
+	ErrDamaged = nodetree.ErrDamaged                    // a part of the archive is missing or wrong
+)
 
 // Open reads a bundle: a tar.gz archive, or a tree as text. If it has a manifest, its content must
 // match the manifest. Errors name the file, the entry, and the cause; errors about the size match
-// [nodetree.ErrTooLarge].
+// [nodetree.ErrTooLarge], and those about an incomplete or changed archive [ErrDamaged].
 func Open(name string) (*Bundle, error) {
 	tree, err := nodetree.Open(name)
 	if err != nil {

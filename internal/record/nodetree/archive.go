@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -28,12 +29,16 @@ const (
 	maxStream = maxTotal + 64<<20
 )
 
+// ErrDamaged is matched by errors about an archive that was not copied completely, or whose bytes
+// have changed.
+var ErrDamaged = errors.New("truncated or damaged")
+
 // Open reads a tree from a tar.gz archive or a file in text form. It detects the form by the
-// content.
+// content. Errors about a part of an archive match [ErrDamaged].
 func Open(name string) (*Tree, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("open recorded node: %w", err)
+		return nil, fmt.Errorf("open bundle: %w", err)
 	}
 	defer func() { _ = file.Close() }() // only read
 	return Read(name, file)
@@ -43,17 +48,17 @@ func Open(name string) (*Tree, error) {
 func Read(name string, r io.Reader) (*Tree, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxTotal+1))
 	if err != nil {
-		return nil, fmt.Errorf("open recorded node %s: %w", name, err)
+		return nil, fmt.Errorf("open bundle %s: %w", name, err)
 	}
 	if len(data) > maxTotal {
-		return nil, fmt.Errorf("open recorded node %s: %w", name, ErrTooLarge)
+		return nil, fmt.Errorf("open bundle %s: %w", name, ErrTooLarge)
 	}
 	if !bytes.HasPrefix(data, []byte("\x1f\x8b")) {
 		return parseText(name, data)
 	}
 	t, err := FromTarGz(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("open recorded node %s: %w", name, err)
+		return nil, fmt.Errorf("open bundle %s: %w", name, err)
 	}
 	return t, nil
 }
@@ -89,24 +94,47 @@ func (u *unpacker) unpack(r io.Reader, archiveLimit, streamLimit int64) error {
 	in := bufio.NewReader(packed) // gzip reads no more bytes than it needs
 	zr, err := gzip.NewReader(in)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrDamaged, noEOF(err))
 	}
 	zr.Multistream(false)
 	stream := &io.LimitedReader{R: zr, N: streamLimit}
 	err = u.entries(tar.NewReader(stream))
-	if err == nil { // verifies the checksum
-		_, err = io.Copy(io.Discard, stream)
+	noTar := damaged(err) && len(u.tree.root.children) == 0
+	if err == nil || noTar { // verifies the checksum
+		if _, rest := io.Copy(io.Discard, stream); err == nil || rest != nil {
+			err, noTar = rest, false
+		}
 	}
 	if packed.N <= 0 || stream.N <= 0 {
 		return ErrTooLarge
 	}
-	if err != nil {
+	switch {
+	case noTar:
+		return errors.New("the unpacked data is no tar archive")
+	case damaged(err):
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	case err != nil:
 		return err
 	}
 	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
 		return errors.Join(errors.New("data after the archive"), err)
 	}
 	return nil
+}
+
+// damaged reports whether an error is that of an archive of which a part is missing or wrong.
+func damaged(err error) bool {
+	_, corrupt := errors.AsType[flate.CorruptInputError](err)
+	return corrupt || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) ||
+		errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum)
+}
+
+// noEOF returns the error of data that ends too early for one of data that ends.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 func (u *unpacker) entries(tr *tar.Reader) error {

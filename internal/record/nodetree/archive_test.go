@@ -68,6 +68,26 @@ func TestFromTarGz(t *testing.T) {
 	}
 }
 
+// TestFromTarGzDamaged cuts an archive everywhere, and changes bytes of it.
+func TestFromTarGzDamaged(t *testing.T) {
+	data := archive(t, dir("sys"), file("sys/a", strings.Repeat("value\n", 1000)), file("errno.json", "{}"))
+	for n := 2; n < len(data); n++ {
+		if _, err := FromTarGz(bytes.NewReader(data[:n])); !errors.Is(err, ErrDamaged) {
+			t.Errorf("FromTarGz of %d of %d bytes = %v, want %v", n, len(data), err, ErrDamaged)
+		}
+	}
+	for _, at := range []int{2, 30, len(data) / 2, len(data) - 6, len(data) - 1} {
+		changed := bytes.Clone(data)
+		changed[at] ^= 0xff
+		if _, err := FromTarGz(bytes.NewReader(changed)); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrTooLarge) {
+			t.Errorf("FromTarGz with byte %d changed = %v, want %v", at, err, ErrDamaged)
+		}
+	}
+	if _, err := FromTarGz(bytes.NewReader(append(data, 0))); err == nil || errors.Is(err, ErrDamaged) {
+		t.Errorf("FromTarGz with data after the archive = %v", err)
+	}
+}
+
 func TestFromTarGzRefuses(t *testing.T) {
 	many := make([]tar.Header, 0, 18)
 	for i := range 17 {

@@ -45,12 +45,12 @@ func parseText(name string, data []byte) (*Tree, error) {
 	if err == nil {
 		return t, nil
 	}
-	const neither = "open recorded node %s: it is neither a bundle nor a node tree as text"
+	const neither = "open bundle %s: it is neither a bundle nor a node tree as text"
 	if kind := BinaryKind(data); kind != "" {
 		return nil, fmt.Errorf(neither+", but %s", name, kind)
 	}
 	if form, ok := errors.AsType[*formError](err); ok && form.first {
-		return nil, fmt.Errorf(neither+": it begins with %.40q", name, form.line)
+		return nil, fmt.Errorf(neither, name)
 	}
 	return nil, err
 }

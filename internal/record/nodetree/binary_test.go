@@ -32,11 +32,11 @@ func TestReadBinary(t *testing.T) {
 		"image":      {append([]byte("\x89PNG\r\n\x1a\n"), noise...), "but a PNG image"},
 		"noise":      {append([]byte("x"), noise...), "but binary data"},
 		"latin1":     {[]byte("proc/x: sch\xf6n und gut und noch mehr\n"), "but binary data"},
-		"packed":     {pack(noise), "read archive: "},
-		"packed ELF": {pack(append([]byte("\x7fELF"), noise...)), "read archive: "},
-		"cut":        {pack(noise)[:100], "read archive: "},
-		"text":       {[]byte("hello\n"), `"hello"`},
-		"escape":     {[]byte("\x1b[2Jred\n"), `\x1b[2J`},
+		"packed":     {pack(noise), "read archive: the unpacked data is no tar archive"},
+		"packed ELF": {pack(append([]byte("\x7fELF"), noise[:20]...)), "the unpacked data is no tar archive"},
+		"cut":        {pack(noise)[:100], "read archive: truncated or damaged: "},
+		"text":       {[]byte("hello\n"), "neither a bundle nor a node tree as text"},
+		"escape":     {[]byte("\x1b[2Jred\n"), "neither a bundle nor a node tree as text"},
 	}
 	for name, tt := range tests {
 		_, err := Read(name, bytes.NewReader(tt.data))

@@ -11,8 +11,9 @@ import (
 )
 
 // Parse parses the text form. The name, usually of a file, is used in errors, which have the line
-// number too. Names must be unique, no entry may be below a file or a link, and links may have any
-// target.
+// number too and none of the text but names of entries: whoever may run the program with more
+// privilege must not see other files through it. Names must be unique, no entry may be below a file
+// or a link, and links may have any target.
 func Parse(name string, text []byte) (*Tree, error) {
 	if len(text) > maxTotal {
 		return nil, fmt.Errorf("parse %s: %w: %d bytes of text", name, ErrTooLarge, len(text))
@@ -89,14 +90,14 @@ func (p *parser) parseLine(line string) error {
 func (p *parser) header(line string) error {
 	inner, ok := strings.CutSuffix(line[1:], "]")
 	if !ok {
-		return fmt.Errorf("header %.80q: missing ]", line)
+		return errors.New("header: missing ]")
 	}
 	dir, err := unquoteIf(inner)
 	if err != nil {
-		return fmt.Errorf("header %.80q: %w", line, err)
+		return fmt.Errorf("header: %w", err)
 	}
 	if err := p.mkdir(dir); err != nil {
-		return fmt.Errorf("header %.80q: %w", line, err)
+		return fmt.Errorf("header: %w", err)
 	}
 	p.dir = dir
 	return nil
@@ -127,17 +128,16 @@ func (p *parser) entry(line string) error {
 		}
 		return wrapName(name, err)
 	}
-	return &formError{line: line, first: !p.any}
+	return &formError{first: !p.any}
 }
 
 // formError is the error for a line that is not an entry.
 type formError struct {
-	line  string
 	first bool // no entry precedes the line, so the whole text is probably something else
 }
 
-func (e *formError) Error() string {
-	return fmt.Sprintf("%.80q: want NAME = VALUE, NAME ! ERRNO, NAME -> TARGET or NAME/", e.line)
+func (*formError) Error() string {
+	return "want NAME = VALUE, NAME ! ERRNO, NAME -> TARGET or NAME/"
 }
 
 func (p *parser) value(name string, quoted bool, value string) error {
@@ -145,7 +145,7 @@ func (p *parser) value(name string, quoted bool, value string) error {
 	if strings.HasPrefix(value, `"`) {
 		var err error
 		if content, err = strconv.Unquote(value); err != nil {
-			return fmt.Errorf("%.200s: value %.80s: bad Go string", name, value)
+			return fmt.Errorf("%.200s: value: bad Go string", name)
 		}
 	} else if !utf8.ValidString(value) {
 		return fmt.Errorf("%.200s: value is not UTF-8: write it as a Go string", name)
@@ -289,7 +289,7 @@ func cutName(line string) (name, rest string, quoted bool, err error) {
 	}
 	q, err := strconv.QuotedPrefix(line)
 	if err != nil {
-		return "", "", false, fmt.Errorf("name %.80s: bad Go string", line)
+		return "", "", false, errors.New("name: bad Go string")
 	}
 	rest = strings.TrimLeft(line[len(q):], " \t")
 	name, err = strconv.Unquote(q)
@@ -343,7 +343,7 @@ func unquoteIf(s string) (string, error) {
 	}
 	u, err := strconv.Unquote(s)
 	if err != nil {
-		return "", fmt.Errorf("%.80s: bad Go string", s)
+		return "", errors.New("bad Go string")
 	}
 	return u, nil
 }
