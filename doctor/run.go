@@ -60,7 +60,8 @@ func (o Options) Validate(checks []Check) error {
 	return errors.Join(errs...)
 }
 
-func (o Options) wants(id string) bool {
+// Selects reports whether a run with the options has the check.
+func (o Options) Selects(id string) bool {
 	return (len(o.Only) == 0 || slices.Contains(o.Only, id)) && !slices.Contains(o.Skip, id)
 }
 
@@ -68,7 +69,7 @@ func (o Options) wants(id string) bool {
 func (o Options) Kinds(checks []Check) []facts.Kind {
 	var kinds []facts.Kind
 	for _, c := range checks {
-		if o.wants(c.ID) {
+		if o.Selects(c.ID) {
 			kinds = append(kinds, c.Facts...)
 			kinds = append(kinds, c.Uses...)
 		}
@@ -104,7 +105,7 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 		r.Node, r.Unseen = in.Snapshot.Host.Name, in.Snapshot.Unseen()
 		r.Objects = objectsOf(in.Snapshot)
 	}
-	chosen := slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return !opts.wants(c.ID) })
+	chosen := slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return !opts.Selects(c.ID) })
 	for i, result := range runAll(ctx, chosen, in, opts) {
 		c, findings := chosen[i], result.findings
 		c.Shadow = c.Shadow || slices.Contains(opts.Shadow, c.ID)

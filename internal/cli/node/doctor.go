@@ -84,9 +84,11 @@ Exit codes:
 
     0   no check failed; there may be warnings
     1   a check failed, or with --exit-on warn a check warned
-    2   wrong use: a flag, or a file of --since, --suppressions or --thresholds
+    2   wrong use: a flag, or a file of --from, --since, --suppressions or --thresholds that doesn't
+        exist or is no such file
     3   nothing failed, and no check applies or the node has no RDMA device
-    4   every check that applies needs root
+    4   every check that applies needs root, or permission to read one of these files was denied
+    6   the time limit expired (--timeout)
     7   no check failed, but a check has no result because a file could not be read`
 
 func newDoctorCommand(app *cli.App) *cobra.Command {
@@ -312,7 +314,13 @@ func (f doctorFlags) options(all []doctor.Check) (doctor.Options, error) {
 			return opts, err
 		}
 	}
-	return opts, opts.Validate(all)
+	if err := opts.Validate(all); err != nil {
+		return opts, err
+	}
+	if !slices.ContainsFunc(all, func(c doctor.Check) bool { return opts.Selects(c.ID) }) {
+		return opts, errors.New("--only and --skip leave no check")
+	}
+	return opts, nil
 }
 
 // unknownCheck returns an error if no check that can be chosen, skipped or suppressed has the ID.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,17 @@ func readReport(file string) (*doctor.Report, error) {
 	return &r, nil
 }
 
+// named returns a quoted key for an error after sep, "" for one that is no name: whoever may run
+// the program with more privilege must not see other files through its errors.
+func named(sep, key string) string {
+	if len(key) > 64 || !keyName.MatchString(key) {
+		return ""
+	}
+	return sep + strconv.Quote(key)
+}
+
+var keyName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+
 // fields returns the values of a mapping by key. It reports keys that are not allowed or duplicate.
 func fields(file string, m *yaml.Node, allowed ...string) (map[string]*yaml.Node, error) {
 	values := map[string]*yaml.Node{}
@@ -65,7 +77,7 @@ func fields(file string, m *yaml.Node, allowed ...string) (map[string]*yaml.Node
 		at := fmt.Sprintf("%s:%d", file, key.Line)
 		switch {
 		case !slices.Contains(allowed, key.Value):
-			err := fmt.Errorf("%s: unknown field %q (known: %s)", at, key.Value, strings.Join(allowed, ", "))
+			err := fmt.Errorf("%s: unknown field%s (known: %s)", at, named(" ", key.Value), strings.Join(allowed, ", "))
 			return nil, cli.WithHints(err, cli.DidYouMean(spelling.Nearest(key.Value, allowed, spelling.Loose))...)
 		case values[key.Value] != nil:
 			return nil, fmt.Errorf("%s: duplicate field %s (first at line %d)", at, key.Value, values[key.Value].Line)
@@ -149,7 +161,7 @@ func parseThresholds(file string, data []byte, known []doctor.Threshold) (map[st
 		at := fmt.Sprintf("%s:%d", file, key.Line)
 		j := slices.Index(names, key.Value)
 		if j < 0 {
-			err := fmt.Errorf("%s: %w: %q", at, doctor.ErrUnknownThreshold, key.Value)
+			err := fmt.Errorf("%s: %w%s", at, doctor.ErrUnknownThreshold, named(": ", key.Value))
 			err = cli.WithHints(err, cli.DidYouMean(spelling.Nearest(key.Value, names, spelling.Loose))...)
 			return nil, cli.WithHints(err, "rdmactl doctor thresholds lists them")
 		}
