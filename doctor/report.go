@@ -34,6 +34,8 @@ type Report struct {
 	Unseen []string `json:"unseen,omitempty"`
 	// NotCovered is what no check of the list is about ([Options.NotCovered]).
 	NotCovered []string `json:"notCovered"`
+	// Limits holds the thresholds of the checks that the run changed, by name.
+	Limits []ChangedLimit `json:"limits,omitempty"`
 	// Gathered is what was read of the kernel beside files, in the order of the kinds.
 	Gathered []facts.Gathering `json:"gathered,omitempty"`
 	// Since compares the findings with those of an earlier report; nil if they were not compared.

@@ -30,6 +30,7 @@ func formChecks() []doctor.Check {
 		c := giving(id, findings...)
 		c.Group = g
 		c.Uses = []facts.Kind{facts.KindClock, facts.KindLinks}
+		c.Thresholds = []doctor.Threshold{{Name: "use-warn", Value: 80, Unit: "%"}}
 		return c
 	}
 	bad := doctor.Finding{
@@ -61,6 +62,7 @@ func forms(t *testing.T) doctor.Report {
 	in := doctor.Input{Snapshot: &inventory.Snapshot{Host: inventory.Host{Name: "n" + hostile}}, Facts: f}
 	r, err := doctor.Run(t.Context(), formChecks(), in, doctor.Options{
 		Now: formTime, Shadow: []string{"trial"}, NotCovered: []string{hostile},
+		Thresholds:   map[string]float64{"use-warn": 90},
 		Suppressions: []doctor.Suppression{{CheckID: "muted", Reason: hostile, Who: "jd", Until: "2099-12-31"}},
 	})
 	if err != nil {
@@ -206,6 +208,7 @@ func TestPrometheusForm(t *testing.T) {
 		"finding{check=fails,object=" + strings.ToValidUTF8(hostile, "\uFFFD") + ",kind=other,outcome=fail}": 1,
 		"check{check=muted,group=flow control and priorities,outcome=suppressed}":                            1,
 		"suppressed_finding{check=muted,object=eth1,kind=other,outcome=fail}":                                1,
+		"changed_limit{limit=use-warn,unit=%}":                                                               90,
 		"gather_seconds{kind=clock,state=known}":                                                             0.25,
 	} {
 		if got, ok := series[key]; !ok || got != want {
@@ -296,7 +299,8 @@ func TestHTMLForm(t *testing.T) {
 		`default-src &#39;none&#39;`, "v1.2.3", "2027-01-31 12:00:00 UTC", "A check failed", "1 fail<",
 		"prefers-color-scheme: dark",
 		"@media print", "title of fails", "ethtool:eth0:rx_errors = ", "all well", "input/output error", "no GPU",
-		"the kernel&#39;s log", "until 2099-12-31", "perhaps", "MT_0000000838", "0.250", "&lt;/script&gt;",
+		"the kernel&#39;s log", "until 2099-12-31", "perhaps", "MT_0000000838", "0.250",
+		"use-warn 90 % (default 80 %)", "&lt;/script&gt;",
 	} {
 		if !strings.Contains(strings.ReplaceAll(page, "'none'", "&#39;none&#39;"), wanted) {
 			t.Errorf("the page has no %q", wanted)

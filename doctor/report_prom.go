@@ -37,6 +37,10 @@ func (r Report) Prometheus(now time.Time) []byte {
 	p.findings(r.Findings, Finding.Counts)
 	p.gauge("rdmactl_doctor_suppressed_finding", "Findings that are suppressed, by object.")
 	p.findings(r.Findings, func(f Finding) bool { return f.Suppressed != nil })
+	p.gauge("rdmactl_doctor_changed_limit", "Limits of checks that the run changed.")
+	for _, l := range r.Limits {
+		p.sample(l.Value, "limit", l.Name, "unit", l.Unit)
+	}
 	p.gauge("rdmactl_doctor_gather_seconds", "Time that gathering a kind of data took.")
 	for _, g := range r.Gathered {
 		p.sample(g.Seconds, "kind", string(g.Kind), "state", string(g.State))

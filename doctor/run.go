@@ -49,7 +49,7 @@ func (o Options) Validate(checks []Check) error {
 	for _, id := range slices.Concat(o.Only, o.Skip, o.Shadow) {
 		known(id)
 	}
-	errs = append(errs, validThresholds(checks, o.Thresholds))
+	errs = append(errs, ValidateThresholds(Thresholds(checks), o.Thresholds))
 	for _, s := range o.Suppressions {
 		if err := s.Validate(); err != nil {
 			errs = append(errs, err)
@@ -106,6 +106,7 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 		r.Objects = objectsOf(in.Snapshot)
 	}
 	chosen := slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return !opts.Selects(c.ID) })
+	r.Limits = changedLimits(chosen, opts.Thresholds)
 	for i, result := range runAll(ctx, chosen, in, opts) {
 		c, findings := chosen[i], result.findings
 		c.Shadow = c.Shadow || slices.Contains(opts.Shadow, c.ID)

@@ -40,35 +40,105 @@ func Thresholds(checks []Check) []Threshold {
 	return all
 }
 
-// Default returns the default with its unit, for people: "8 MiB", "120 per hour", "25 %".
-func (t Threshold) Default() string {
-	value := strconv.FormatFloat(t.Value, 'f', -1, 64)
-	if t.Value != 0 && t.Value < 1e-3 {
-		value = strconv.FormatFloat(t.Value, 'g', -1, 64)
-	}
-	if t.Unit == "bytes" && t.Value == math.Trunc(t.Value) && t.Value < math.MaxInt64 {
-		return english.Bytes(int64(t.Value))
-	}
-	if per, ok := map[string]string{"1/s": "second", "1/min": "minute", "1/h": "hour"}[t.Unit]; ok {
-		return value + " per " + per
-	}
-	return strings.TrimSpace(value + " " + t.Unit)
+// ChangedLimit is a limit of a rule that the run changed.
+type ChangedLimit struct {
+	Name    string  `json:"name"`
+	Value   float64 `json:"value"`
+	Default float64 `json:"default"`
+	Unit    string  `json:"unit,omitempty"` // of both
 }
 
-// validThresholds reports names that no check declares and values that no rule can compare with.
-func validThresholds(checks []Check, values map[string]float64) error {
+// String returns "clock-offset-warn 5 ms (default 1 ms)".
+func (l ChangedLimit) String() string {
+	return fmt.Sprintf("%s %s (default %s)", l.Name, quantity(l.Value, l.Unit), quantity(l.Default, l.Unit))
+}
+
+func quantity(v float64, unit string) string {
+	return strings.TrimSpace(strconv.FormatFloat(v, 'f', -1, 64) + " " + unit)
+}
+
+// changedLimits returns the limits of the checks that differ from their defaults, by name.
+func changedLimits(checks []Check, values map[string]float64) []ChangedLimit {
+	var changed []ChangedLimit
+	for _, t := range Thresholds(checks) {
+		if v, ok := values[t.Name]; ok && v != t.Value {
+			changed = append(changed, ChangedLimit{t.Name, v, t.Value, t.Unit})
+		}
+	}
+	return changed
+}
+
+// ThresholdError is the error of a limit that can't be that of its rule.
+type ThresholdError struct {
+	Name string // of the threshold
+	Err  error
+}
+
+// Error implements error.
+func (e *ThresholdError) Error() string { return "threshold " + e.Name + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *ThresholdError) Unwrap() error { return e.Err }
+
+// ValidateThresholds reports names that are not among the known thresholds (the error matches
+// [ErrUnknownThreshold]), values that no rule can compare with, and limits of one rule in the wrong
+// order: a warning above the failure. Each is a [ThresholdError].
+func ValidateThresholds(known []Threshold, values map[string]float64) error {
 	var errs []error
-	known := Thresholds(checks)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
+		bad := func(err error) { errs = append(errs, &ThresholdError{name, err}) }
 		v := values[name]
+		i := slices.IndexFunc(known, func(t Threshold) bool { return t.Name == name })
 		switch {
-		case !slices.ContainsFunc(known, func(t Threshold) bool { return t.Name == name }):
-			errs = append(errs, fmt.Errorf("threshold %q: %w", name, ErrUnknownThreshold))
+		case i < 0:
+			bad(ErrUnknownThreshold)
+			continue
 		case math.IsNaN(v) || math.IsInf(v, 0) || v < 0:
-			errs = append(errs, fmt.Errorf("threshold %s: %v is not a number from 0", name, v))
+			bad(fmt.Errorf("%v is not a number from 0", v))
+		case known[i].Unit == "%" && v > 100:
+			bad(fmt.Errorf("%s is more than 100 %%", quantity(v, "%")))
+		default:
+			errs = append(errs, known[i].misordered(known, values)...)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// levels are the last words of the names of a rule's limits.
+var levels = [...]string{"note", "info", "warn", "fail"}
+
+// misordered reports the other limits of the rule, of the same unit, that are on the other side of
+// the limit than their defaults are. If both are among the values, it is reported once.
+func (t Threshold) misordered(known []Threshold, values map[string]float64) []error {
+	rule, level, ok := cutLast(t.Name, "-")
+	if !ok || !slices.Contains(levels[:], level) {
+		return nil
+	}
+	var errs []error
+	for _, o := range known {
+		other, is, _ := cutLast(o.Name, "-")
+		ofRule := other == rule && slices.Contains(levels[:], is) && o.Name != t.Name
+		if !ofRule || o.Unit != t.Unit || o.Value == t.Value {
+			continue
+		}
+		limit := o.Value
+		if v, given := values[o.Name]; given {
+			if o.Name > t.Name { // reported with that one
+				continue
+			}
+			limit = v
+		}
+		v, where := values[t.Name], "above"
+		if t.Value > o.Value {
+			where = "below"
+		}
+		if v == limit || (v > limit) != (where == "above") {
+			continue
+		}
+		errs = append(errs, &ThresholdError{t.Name, fmt.Errorf("%s is %s %s, %s",
+			quantity(v, t.Unit), where, o.Name, quantity(limit, o.Unit))})
+	}
+	return errs
 }
 
 // Threshold returns the limit of that name of the running check: the site's value or the default. A

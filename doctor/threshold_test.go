@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 
@@ -34,6 +35,19 @@ func TestThresholds(t *testing.T) {
 			t.Errorf("thresholds %v: the check compares with %v, want %v", tt.values, got, tt.want)
 		}
 	}
+	r := run(t, node(), doctor.Options{Thresholds: map[string]float64{"a-warn": 5}}, limited(new(float64)))
+	if len(r.Limits) > 0 {
+		t.Errorf("changed limits %v of a run with the defaults", r.Limits)
+	}
+	r = run(t, node(), doctor.Options{Thresholds: map[string]float64{"a-warn": 1 << 30}}, limited(new(float64)))
+	if want := "[a-warn 1073741824 (default 5)]"; fmt.Sprint(r.Limits) != want {
+		t.Errorf("changed limits %v, want %s", r.Limits, want)
+	}
+	r = run(t, node(), doctor.Options{Thresholds: map[string]float64{"a-warn": 1}, Skip: []string{"a"}},
+		limited(new(float64)), giving("b", doctor.Passed("", "")))
+	if len(r.Limits) > 0 {
+		t.Errorf("changed limits %v of a check that was not run", r.Limits)
+	}
 	for name, v := range map[string]float64{"a-warn": -0.5, "b-warn": 1} {
 		_, err := doctor.Run(t.Context(), []doctor.Check{limited(new(float64))}, node(),
 			doctor.Options{Thresholds: map[string]float64{name: v}})
@@ -49,28 +63,48 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestThresholdDefault checks that a default is printed in a form for people.
-func TestThresholdDefault(t *testing.T) {
-	for _, c := range []struct {
-		value float64
-		unit  string
-		want  string
+// TestValidateThresholds has limits of one rule that contradict each other.
+func TestValidateThresholds(t *testing.T) {
+	known := []doctor.Threshold{
+		{Name: "use-fail", Value: 10, Unit: "%"},
+		{Name: "use-warn", Value: 1, Unit: "%"},
+		{Name: "request-note", Value: 4096, Unit: "B"}, // a smaller one is a fault
+		{Name: "request-warn", Value: 512, Unit: "B"},
+		{Name: "errors-fail", Value: 120, Unit: "1/h"},
+		{Name: "errors-warn", Value: 10, Unit: "1/s"},
+		{Name: "offset-warn", Value: 1, Unit: "ms"},
+		{Name: "offset-least", Value: 2, Unit: "ms"}, // no level of the rule
+	}
+	for _, tt := range []struct {
+		values map[string]float64
+		want   string
 	}{
-		{1 << 30, "bytes", "1 GiB"},
-		{1536, "bytes", "1536 bytes"},
-		{0.5, "bytes", "0.5 bytes"},
-		{120, "1/h", "120 per hour"},
-		{10, "1/min", "10 per minute"},
-		{10, "1/s", "10 per second"},
-		{25, "%", "25 %"},
-		{5, "s", "5 s"},
-		{10000000, "", "10000000"},
-		{0, "", "0"},
-		{2.4e-5, "", "2.4e-05"},
-		{2.4e-4, "", "0.00024"},
+		{map[string]float64{"use-warn": 10}, ""},
+		{map[string]float64{"use-warn": 11}, "threshold use-warn: 11 % is above use-fail, 10 %"},
+		{map[string]float64{"use-fail": 0.5}, "threshold use-fail: 0.5 % is below use-warn, 1 %"},
+		{map[string]float64{"use-warn": 20, "use-fail": 30}, ""},
+		{map[string]float64{"use-warn": 30, "use-fail": 20}, "threshold use-warn: 30 % is above use-fail, 20 %"},
+		{map[string]float64{"use-fail": 100}, ""},
+		{map[string]float64{"use-fail": 500}, "threshold use-fail: 500 % is more than 100 %"},
+		{map[string]float64{"request-warn": 5000}, "threshold request-warn: 5000 B is above request-note, 4096 B"},
+		{map[string]float64{"request-note": 128}, "threshold request-note: 128 B is below request-warn, 512 B"},
+		{map[string]float64{"errors-warn": 1000}, ""}, // other units
+		{map[string]float64{"offset-warn": 3}, ""},
 	} {
-		if got := (doctor.Threshold{Value: c.value, Unit: c.unit}).Default(); got != c.want {
-			t.Errorf("default %v of unit %q = %q, want %q", c.value, c.unit, got, c.want)
+		err := doctor.ValidateThresholds(known, tt.values)
+		if got := errorText(err); got != tt.want {
+			t.Errorf("ValidateThresholds(%v) = %q, want %q", tt.values, got, tt.want)
+		}
+		if at, ok := errors.AsType[*doctor.ThresholdError](err); ok != (tt.want != "") ||
+			ok && tt.values[at.Name] == 0 {
+			t.Errorf("ValidateThresholds(%v) = %#v, want a ThresholdError about one of them", tt.values, err)
 		}
 	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }

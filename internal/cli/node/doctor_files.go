@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -155,7 +156,7 @@ func parseThresholds(file string, data []byte, known []doctor.Threshold) (map[st
 	for _, t := range known {
 		names = append(names, t.Name)
 	}
-	values := map[string]float64{}
+	values, lines := map[string]float64{}, map[string]int{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		at := fmt.Sprintf("%s:%d", file, key.Line)
@@ -171,8 +172,13 @@ func parseThresholds(file string, data []byte, known []doctor.Threshold) (map[st
 		if values[key.Value], err = parseThreshold(file, value, known[j]); err != nil {
 			return nil, err
 		}
+		lines[key.Value] = key.Line
 	}
-	return values, nil
+	err = doctor.ValidateThresholds(known, values)
+	if bad, ok := errors.AsType[*doctor.ThresholdError](err); ok {
+		return nil, fmt.Errorf("%s:%d: %w", file, lines[bad.Name], bad)
+	}
+	return values, err
 }
 
 func parseThreshold(file string, value *yaml.Node, t doctor.Threshold) (float64, error) {

@@ -67,7 +67,12 @@ func errorText(err error) string {
 }
 
 func TestParseThresholds(t *testing.T) {
-	known := []doctor.Threshold{{Name: "offset-warn", Value: 1, Unit: "ms"}, {Name: "errors-fail", Value: 10}}
+	known := []doctor.Threshold{
+		{Name: "offset-warn", Value: 1, Unit: "ms"},
+		{Name: "errors-fail", Value: 10},
+		{Name: "errors-warn"},
+		{Name: "use-warn", Value: 1, Unit: "%"},
+	}
 	got, err := parseThresholds("t.yaml",
 		[]byte("offset-warn: {value: 2.5, unit: ms, what: x, source: y}\nerrors-fail: 0\n"), known)
 	if want := map[string]float64{"offset-warn": 2.5, "errors-fail": 0}; !maps.Equal(got, want) || err != nil {
@@ -88,6 +93,8 @@ func TestParseThresholds(t *testing.T) {
 		"offset-warn:\n  unit: ms":            "t.yaml:2: offset-warn without a value",
 		"offset-warn:\n  value: x":            `t.yaml:2: offset-warn: "x" is not a number`,
 		"offset-warn:\n  value: 1\n  unit: s": `t.yaml:3: the unit of offset-warn is "ms", not "s"`,
+		"errors-fail: 5\nerrors-warn: 6":      "t.yaml:2: threshold errors-warn: 6 is above errors-fail, 5",
+		"use-warn: 500":                       "t.yaml:1: threshold use-warn: 500 % is more than 100 %",
 		"offset-warn: {valu: 1}":              `t.yaml:1: unknown field "valu" (known: value, unit, what, source)`,
 	} {
 		_, err := parseThresholds("t.yaml", []byte(in), known)

@@ -28,6 +28,13 @@ func uncheckedLines(r doctor.Report, d Detail) [][]output.Cell {
 		lines = append(lines,
 			[]output.Cell{output.Dim(label + ":").Flow(cli.TextWidth), output.Plain(" " + text).Flow(0)})
 	}
+	if len(r.Limits) > 0 {
+		var changed []string
+		for _, l := range r.Limits {
+			changed = append(changed, l.String())
+		}
+		labelled("changed limits", strings.Join(changed, ", "))
+	}
 	if len(r.Unseen) > 0 {
 		labelled("not judged, because it could not be seen", strings.Join(r.Unseen, "; "))
 	}
