@@ -1,6 +1,10 @@
 package doctor
 
-import "github.com/rdmakit/rdmakit/doctor/facts"
+import (
+	"time"
+
+	"github.com/rdmakit/rdmakit/doctor/facts"
+)
 
 // Schema is the version of the JSON form of a [Report]. A field may be added
 // within a version; one that is removed or changes its meaning makes a new one.
@@ -10,6 +14,17 @@ const Schema = "rdmakit.doctor/v1"
 type Report struct {
 	Schema string `json:"schema"`         // name and version of this form
 	Node   string `json:"node,omitempty"` // host name, "" when not known
+	// Version is that of the program; "" when not known.
+	Version string `json:"version,omitempty"`
+	// Time is the time of the run, which for a recording is not that of the node's state.
+	Time time.Time `json:"time,omitzero"`
+	// Recording is what the node was read from; nil for the running node.
+	Recording *Recording `json:"recording,omitempty"`
+	// NoDevice says why the node has no RDMA device, "" if it has one or if that is not known. RDMA
+	// can't be used there, whatever the verdict of the checks that apply is.
+	NoDevice string `json:"noDevice,omitempty"`
+	// ExitCode is that of the command that made the report; nil if none did.
+	ExitCode *int `json:"exitCode,omitempty"`
 	// Verdict is the worst outcome of all findings that are not suppressed; not applicable if no
 	// check applies.
 	Verdict Outcome `json:"verdict"`

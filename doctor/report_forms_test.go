@@ -59,10 +59,11 @@ func forms(t *testing.T) doctor.Report {
 	f := facts.New(nil)
 	f.Clock = &facts.Datum[facts.ClockDiscipline]{Taken: formTime, Took: 250 * time.Millisecond}
 	f.Links = &facts.Datum[[]facts.Link]{Taken: formTime, Error: hostile}
-	in := doctor.Input{Snapshot: &inventory.Snapshot{Host: inventory.Host{Name: "n" + hostile}}, Facts: f}
+	snap := inventory.Snapshot{Host: inventory.Host{Name: "n" + hostile}, Devices: []inventory.Device{{Name: "mlx5_0"}}}
+	in := doctor.Input{Snapshot: &snap, Facts: f}
 	r, err := doctor.Run(t.Context(), formChecks(), in, doctor.Options{
 		Now: formTime, Shadow: []string{"trial"}, NotCovered: []string{hostile},
-		Thresholds:   map[string]float64{"use-warn": 90},
+		Thresholds: map[string]float64{"use-warn": 90}, Version: "v1.2.3",
 		Suppressions: []doctor.Suppression{{CheckID: "muted", Reason: hostile, Who: "jd", Until: "2099-12-31"}},
 	})
 	if err != nil {
@@ -172,7 +173,7 @@ func parse(t *testing.T, data []byte) map[string]*dto.MetricFamily {
 }
 
 func TestPrometheusForm(t *testing.T) {
-	data := forms(t).Prometheus(formTime)
+	data := forms(t).Prometheus()
 	families := parse(t, data)
 	series := map[string]float64{}
 	for name, family := range families {
@@ -240,7 +241,7 @@ func TestNagiosForm(t *testing.T) {
 		"passes": doctor.NagiosOK, "warns": doctor.NagiosWarning, "unknown": doctor.NagiosUnknown,
 		"fails": doctor.NagiosCritical, "other": doctor.NagiosUnknown, "root": doctor.NagiosUnknown,
 	} {
-		r, err := doctor.Run(t.Context(), formChecks(), doctor.Input{Snapshot: &inventory.Snapshot{}},
+		r, err := doctor.Run(t.Context(), formChecks(), node(),
 			doctor.Options{Only: []string{id}})
 		if err != nil {
 			t.Fatal(err)
@@ -263,7 +264,7 @@ func TestNagiosSilenced(t *testing.T) {
 		{[]string{"root", "trial"}, "RDMA UNKNOWN - 2 checks: 1 only as root, 1 on trial |", doctor.NagiosUnknown},
 		{[]string{"other"}, "RDMA UNKNOWN - 1 check: none applies to this node |", doctor.NagiosUnknown},
 	} {
-		r, err := doctor.Run(t.Context(), formChecks(), doctor.Input{Snapshot: &inventory.Snapshot{}}, doctor.Options{
+		r, err := doctor.Run(t.Context(), formChecks(), node(), doctor.Options{
 			Only: tt.only, Shadow: []string{"trial"}, Suppressions: []doctor.Suppression{{CheckID: "muted"}},
 		})
 		if err != nil {
@@ -278,7 +279,7 @@ func TestNagiosSilenced(t *testing.T) {
 // TestHTMLForm checks that the page is one file that loads and runs nothing, and that it has every
 // finding and nothing of the node as markup.
 func TestHTMLForm(t *testing.T) {
-	data, err := forms(t).HTML(doctor.PageInput{Version: "v1.2.3", Time: formTime, Snapshot: &inventory.Snapshot{
+	data, err := forms(t).HTML(doctor.PageInput{Snapshot: &inventory.Snapshot{
 		Devices: []inventory.Device{{
 			Name: hostile, BoardID: "MT_0000000838",
 			Ports: []inventory.Port{{Number: 1, State: inventory.PortStateActive, Netdev: hostile}},
@@ -340,7 +341,7 @@ func TestHTMLOrder(t *testing.T) {
 	r := run(t, node(), doctor.Options{},
 		of("harmless", doctor.GroupInventory, doctor.OutcomeInfo), of("slow", doctor.GroupHost, doctor.OutcomeWarn),
 		of("broken", doctor.GroupHost, doctor.OutcomeFail))
-	data, err := r.HTML(doctor.PageInput{Time: formTime})
+	data, err := r.HTML(doctor.PageInput{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +366,7 @@ func TestHTMLSince(t *testing.T) {
 	if err := r.Compare(before); err != nil {
 		t.Fatal(err)
 	}
-	data, err := r.HTML(doctor.PageInput{Time: formTime})
+	data, err := r.HTML(doctor.PageInput{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -384,7 +385,7 @@ func TestHTMLSince(t *testing.T) {
 	if err := r.Compare(same); err != nil {
 		t.Fatal(err)
 	}
-	data, err = r.HTML(doctor.PageInput{Time: formTime})
+	data, err = r.HTML(doctor.PageInput{})
 	if err != nil || !strings.Contains(string(data), "Nothing changed.") {
 		t.Errorf("HTML = %v, the page doesn't say that nothing changed", err)
 	}

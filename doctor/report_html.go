@@ -7,15 +7,12 @@ import (
 	"html/template"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
 // PageInput is what the HTML form of a report shows beside the report.
 type PageInput struct {
-	Version  string              // of the program
-	Time     time.Time           // of the report
 	Snapshot *inventory.Snapshot // for the table of devices; nil for none
 }
 
@@ -41,6 +38,7 @@ type page struct {
 	Report
 	In       PageInput
 	Verdict  string
+	Class    Outcome // colour of the verdict
 	Kernel   string
 	Facts    []pageRow // devices of the node
 	Groups   []pageGroup
@@ -75,7 +73,10 @@ type pageReason struct {
 }
 
 func (r Report) page(in PageInput) page {
-	p := page{Report: r, In: in, Verdict: verdictText(r.Verdict)}
+	p := page{Report: r, In: in, Verdict: verdictText(r.Verdict), Class: r.Verdict}
+	if r.NoDevice != "" {
+		p.Class = r.Verdict.Worse(OutcomeUnknown)
+	}
 	for _, g := range r.groups() {
 		p.Groups = append(p.Groups, r.pageGroup(g))
 	}

@@ -10,17 +10,47 @@ import (
 
 // JUnit returns the report as JUnit XML: each group of checks is a suite, and each finding a test
 // case. Fail is a failure, and so is warn if strict is true; unknown is an error. What is not
-// applicable, needs privilege, is suppressed or on trial is skipped.
+// applicable, needs privilege, is suppressed or on trial is skipped. A node without RDMA devices is
+// an error of its own, in the first suite.
 func (r Report) JUnit(strict bool) ([]byte, error) {
 	all := junit.Report{Name: "rdmactl doctor"}
+	properties := r.properties()
+	if r.NoDevice != "" {
+		const title = "RDMA devices"
+		suite := junit.Suite{Name: title, Time: r.Time, Properties: properties}
+		suite.Add(junit.Case{
+			Name: "rdma-device " + ObjectNode, Class: r.className(title),
+			Error: &junit.Problem{Message: r.NoDevice, Type: "rdma-device", Text: "RDMA can't be used: " + r.NoDevice},
+		})
+		all.Suites = append(all.Suites, suite)
+	}
 	for _, g := range r.groups() {
-		suite := junit.Suite{Name: g.title()}
+		suite := junit.Suite{Name: g.title(), Time: r.Time, Properties: properties}
 		for _, f := range r.of(g) {
 			suite.Add(f.junit(r.className(g), strict))
 		}
 		all.Suites = append(all.Suites, suite)
 	}
 	return all.Encode()
+}
+
+// properties describes the run.
+func (r Report) properties() []junit.Property {
+	var list []junit.Property
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, junit.Property{Name: name, Value: value})
+		}
+	}
+	add("version", r.Version)
+	add("recorded", strings.TrimPrefix(r.Recorded(), "recorded "))
+	if r.Recording != nil {
+		add("recording", r.Recording.Source)
+	}
+	for _, l := range r.Limits {
+		add("changed limit", l.String())
+	}
+	return list
 }
 
 // groups returns the groups of the report's checks, in order; "" for checks without one.

@@ -22,7 +22,7 @@ const nagiosShown = 3
 // Nagios returns the line and the exit code of a plugin for Nagios, Icinga and others, as in the
 // guidelines of the Monitoring Plugins project: the state, the worst findings, and performance data
 // after a bar. A failed check is critical; a check without a result, or a node to which no check
-// applies, is unknown.
+// applies or without RDMA devices, is unknown.
 func (r Report) Nagios() (line string, code int) {
 	state := map[Outcome]struct {
 		word string
@@ -36,7 +36,15 @@ func (r Report) Nagios() (line string, code int) {
 		OutcomeNotApplicable: {"UNKNOWN", NagiosUnknown},
 		OutcomePrivilege:     {"UNKNOWN", NagiosUnknown},
 	}[r.Verdict]
-	text := "RDMA " + state.word + " - " + r.nagiosText()
+	text := r.nagiosText()
+	if r.NoDevice != "" && r.Verdict != OutcomeFail {
+		state.word, state.code = "UNKNOWN", NagiosUnknown
+		text = r.NoDevice + "; " + text
+	}
+	text = "RDMA " + state.word + " - " + text
+	if r.Recording != nil && !r.Recording.Taken.IsZero() {
+		text += "; " + r.Recorded()
+	}
 	c := r.CheckCounts
 	return fmt.Sprintf("%s | failed=%d;;0;0;%d unknown=%d;;;0;%d warnings=%d;0;;0;%d passed=%d;;;0;%d",
 		NagiosText(text), c.Fail, len(r.Checks), c.Unknown, len(r.Checks), c.Warn, len(r.Checks),

@@ -9,16 +9,34 @@ import (
 )
 
 // Prometheus returns the report in the text format of Prometheus, for the textfile collector of
-// node_exporter. now is the time of the run. Samples have no node: the exporter's target is it.
+// node_exporter. Samples have no node: the exporter's target is it.
 //
 // Each check is a series whose label outcome is its result, or "suppressed" if only suppressed
 // findings of it deserve a look; an alert selects outcome="fail". Findings are series only if they
 // deserve a look, so that their number stays small on a healthy node; those that are suppressed
 // have a name of their own, so that an alert on findings ignores them.
-func (r Report) Prometheus(now time.Time) []byte {
+func (r Report) Prometheus() []byte {
 	var p exposition
 	p.gauge("rdmactl_doctor_last_run_timestamp_seconds", "Time of the run.")
-	p.sample(float64(now.UnixMilli()) / 1000)
+	p.sample(seconds(r.Time))
+	if r.Recording != nil && !r.Recording.Taken.IsZero() {
+		p.gauge("rdmactl_doctor_recorded_timestamp_seconds", "Time when the node was recorded.")
+		p.sample(seconds(r.Recording.Taken))
+	}
+	p.gauge("rdmactl_doctor_verdict", "Worst outcome of all findings that count; the value is always 1.")
+	p.sample(1, "outcome", string(r.Verdict))
+	if r.ExitCode != nil {
+		p.gauge("rdmactl_doctor_exit_code", "Exit code of the run.")
+		p.sample(float64(*r.ExitCode))
+	}
+	devices := 0
+	for _, o := range r.Objects {
+		if o.Kind == KindDevice {
+			devices++
+		}
+	}
+	p.gauge("rdmactl_doctor_rdma_devices", "RDMA devices that the node has.")
+	p.sample(float64(devices))
 	p.gauge("rdmactl_doctor_checks", "Checks by their worst outcome; suppressed and shadow are not in the others.")
 	for _, c := range r.CheckCounts.all() {
 		p.sample(float64(c.n), "outcome", c.name)
@@ -47,6 +65,8 @@ func (r Report) Prometheus(now time.Time) []byte {
 	}
 	return p.buf.Bytes()
 }
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // state returns the outcome of a check, or that its findings are suppressed.
 func (c CheckResult) state() string {

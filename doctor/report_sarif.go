@@ -14,7 +14,8 @@ const projectURL = "https://github.com/rdmakit/rdmakit"
 
 // SARIF returns the report as a SARIF 2.1.0 log. version is that of the program; checks are those
 // that were passed to [Run]. A result is located at the file of its first evidence, as a file of
-// the node, and at its object. Findings that are on trial are left out.
+// the node, and at its object. Findings that are on trial are left out. What is to be known of the
+// whole run (no RDMA device, the age of a recording, changed limits) are notifications.
 func (r Report) SARIF(version string, checks []Check) ([]byte, error) {
 	run := sarif.NewRun("rdmactl doctor", version, projectURL)
 	for _, c := range slices.Concat(checks, []Check{SuppressionsCheck()}) {
@@ -32,6 +33,16 @@ func (r Report) SARIF(version string, checks []Check) ([]byte, error) {
 			Default: sarif.RuleLevel{Level: level}, Properties: sarif.Tags(string(c.Group)),
 		})
 	}
+	invocation := sarif.Invocation{Successful: true, ExitCode: r.ExitCode, Start: r.Time}
+	for i, line := range r.about() {
+		level := sarif.LevelNote
+		if i == 0 && r.NoDevice != "" {
+			level = sarif.LevelError
+		}
+		invocation.Notifications = append(invocation.Notifications,
+			sarif.Notification{Level: level, Message: sarif.Text{Text: line}})
+	}
+	run.Invocations = []sarif.Invocation{invocation}
 	for _, f := range r.Findings {
 		if !f.Shadow {
 			run.Results = append(run.Results, f.sarif(r.Node))

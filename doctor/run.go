@@ -26,15 +26,20 @@ type Options struct {
 	// doesn't have the object of one is no mistake.
 	SharedSuppressions bool
 
-	Now time.Time // decides which suppressions have expired; zero for the current time
+	// Now is the time of the run, which decides which suppressions have expired; zero for the
+	// current time.
+	Now time.Time
 	// Thresholds replace defaults, by name.
 	Thresholds map[string]float64
 	// Shadow holds IDs of checks whose findings are listed but don't count.
 	Shadow []string
 	// Budget limits the time of all checks together; 0 means none beside the limit of each.
 	Budget time.Duration
-	// NotCovered is what no check is about, for the report.
+	// NotCovered is what no check is about, Version that of the program, and Recording what the
+	// node was read from, for the report.
 	NotCovered []string
+	Version    string
+	Recording  *Recording
 }
 
 // Validate reports IDs in the options that no check has (the error matches [ErrUnknownCheck]) and
@@ -94,6 +99,7 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 	r := Report{
 		Schema: Schema, Verdict: OutcomeNotApplicable, Checks: []CheckResult{}, Findings: []Finding{},
 		NotCovered: slices.Concat([]string{}, opts.NotCovered),
+		Version:    opts.Version, Time: now.UTC(), Recording: opts.Recording,
 	}
 	if in.Facts != nil {
 		used := opts.Kinds(checks)
@@ -104,6 +110,9 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 	if in.Snapshot != nil {
 		r.Node, r.Unseen = in.Snapshot.Host.Name, in.Snapshot.Unseen()
 		r.Objects = objectsOf(in.Snapshot)
+		if o, why := unmetDevices(&in); o == OutcomeNotApplicable {
+			r.NoDevice = why
+		}
 	}
 	chosen := slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return !opts.Selects(c.ID) })
 	r.Limits = changedLimits(chosen, opts.Thresholds)

@@ -29,6 +29,8 @@ type Node struct {
 	Source   string // where it comes from, for messages
 	Snapshot *inventory.Snapshot
 	Facts    *facts.Facts // nil for none
+	// Recording is what the node was read from, for its report; nil for a running node.
+	Recording *doctor.Recording
 }
 
 // Options are the options of a run.
@@ -80,6 +82,7 @@ func Run(ctx context.Context, checks []doctor.Check, list []Node, opts Options) 
 	have := map[string]int{}
 	rates := ratesOf(list)
 	for i, n := range list {
+		opts.Node.Recording = n.Recording
 		own, err := doctor.Run(ctx, checks, doctor.Input{Snapshot: n.Snapshot, Facts: n.Facts}, opts.Node)
 		if err != nil {
 			return Report{}, fmt.Errorf("check %s: %w", n.Source, err)

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,7 +26,11 @@ type ran struct {
 	code           int
 }
 
-// runPlain runs a command in an environment of this test's own.
+// recording is the field of doctor's report that names its file, in JSON and YAML.
+var recording = regexp.MustCompile(`(?m)^ +"recording": \{\n( +"[^\n]*\n)+ +\},\n|^recording:\n( +[^\n]*\n)+`)
+
+// runPlain runs a command in an environment of this test's own, at one time. Its output doesn't
+// name the recording that it is of.
 func runPlain(t *testing.T, args ...string) ran {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -35,8 +41,10 @@ func runPlain(t *testing.T, args ...string) ran {
 	if args[0] != "detect" && args[0] != "snapshot" { // their names of cards are those of a bundle
 		app.Environ = append(app.Environ, "RDMAKIT_PCI_IDS="+filepath.Join("testdata", "pci.ids"))
 	}
+	now := time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC)
+	app.Now = func() time.Time { return now }
 	code := app.Run(t.Context(), args)
-	return ran{stdout.String(), stderr.String(), code}
+	return ran{recording.ReplaceAllString(stdout.String(), ""), stderr.String(), code}
 }
 
 // readOnly are the commands whose output must be the same for a node and for its bundle.

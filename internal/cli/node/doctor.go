@@ -17,8 +17,10 @@ import (
 	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/record/kernel"
+	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
+	"github.com/rdmakit/rdmakit/internal/version"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -201,7 +203,7 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 			return err
 		}
 	}
-	opts.Now, opts.NotCovered = app.Now(), checks.NotCovered()
+	opts.Now, opts.NotCovered, opts.Version = app.Now(), checks.NotCovered(), version.Info().Version
 	if len(f.further) > 0 {
 		return runDoctorNodes(app, cmd, all, append([]string{f.source.From}, f.further...), opts)
 	}
@@ -216,6 +218,7 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	if err != nil {
 		return err
 	}
+	opts.Recording = recordingOf(app, n, f.source.From, snap.Taken)
 	in := doctor.Input{Snapshot: &snap, Facts: n.Facts()}
 	switch {
 	case n.Local:
@@ -240,12 +243,28 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	}
 	noteObstacles(app, &snap)
 	if f.nagios {
-		return printNagios(app, &snap, report)
+		return printNagios(app, report)
 	}
+	result := f.result(&snap, report)
+	report.ExitCode = new(cli.ExitCode(result))
 	if err := printDoctor(app, all, &snap, report, f.strict); err != nil {
 		return err
 	}
-	return f.result(app, &snap, report)
+	if result == nil {
+		f.noteWarnings(app, report)
+	}
+	return result
+}
+
+// recordingOf describes the recording that a node was read from, nil for a machine or a directory.
+func recordingOf(app *cli.App, n *sources.Node, name string, taken time.Time) *doctor.Recording {
+	switch {
+	case n.Bundle == nil || app.Recording != nil: // the latter is being written
+		return nil
+	case name == "-":
+		name = "standard input"
+	}
+	return &doctor.Recording{Source: name, Taken: taken.UTC()}
 }
 
 // noteObstacles prints notes on obstacles that no check reports.

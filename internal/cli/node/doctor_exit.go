@@ -32,26 +32,12 @@ func (f doctorFlags) level() (doctor.Outcome, bool) {
 }
 
 // result returns the error that carries the exit code of a run, nil for 0.
-func (f doctorFlags) result(app *cli.App, snap *inventory.Snapshot, r doctor.Report) error {
+func (f doctorFlags) result(snap *inventory.Snapshot, r doctor.Report) error {
 	level, some := f.level()
 	if !some {
 		return nil
 	}
-	counts := r.Counts
-	if r.Since != nil {
-		counts = doctor.Counts{}
-		for _, finding := range r.Since.Worse() {
-			switch finding.Outcome {
-			case doctor.OutcomeFail:
-				counts.Fail++
-			case doctor.OutcomeUnknown:
-				counts.Unknown++
-			case doctor.OutcomeWarn:
-				counts.Warn++
-			}
-		}
-		counts.Unknown += len(r.Since.Vanished)
-	}
+	counts := reported(r)
 	reports := func(o doctor.Outcome, n int) bool { return n > 0 && o.Compare(level) >= 0 }
 	switch {
 	case reports(doctor.OutcomeFail, counts.Fail), reports(doctor.OutcomeWarn, counts.Warn):
@@ -63,10 +49,36 @@ func (f doctorFlags) result(app *cli.App, snap *inventory.Snapshot, r doctor.Rep
 	case r.Verdict == doctor.OutcomePrivilege:
 		return cli.WithHints(cli.Exitf(cli.ExitPermission, "every check that applies to this node needs root"),
 			"sudo runs rdmactl as root")
-	case counts.Warn > 0 && r.Since == nil && f.exitOn == "":
-		app.Out.Note("note: %s; with --strict the exit code is 1", english.Count(r.CheckCounts.Warn, "warning"))
 	}
 	return nil
+}
+
+// reported counts the findings that decide on the exit code: with an earlier report only those that
+// are new or worse.
+func reported(r doctor.Report) doctor.Counts {
+	if r.Since == nil {
+		return r.Counts
+	}
+	var counts doctor.Counts
+	for _, finding := range r.Since.Worse() {
+		switch finding.Outcome {
+		case doctor.OutcomeFail:
+			counts.Fail++
+		case doctor.OutcomeUnknown:
+			counts.Unknown++
+		case doctor.OutcomeWarn:
+			counts.Warn++
+		}
+	}
+	counts.Unknown += len(r.Since.Vanished)
+	return counts
+}
+
+// noteWarnings prints a note on warnings that don't count in the exit code 0 of a run.
+func (f doctorFlags) noteWarnings(app *cli.App, r doctor.Report) {
+	if r.Counts.Warn > 0 && r.Since == nil && f.exitOn == "" {
+		app.Out.Note("note: %s; with --strict the exit code is 1", english.Count(r.CheckCounts.Warn, "warning"))
+	}
 }
 
 // noCheckApplies returns an error that says why no check applies, with hints.
@@ -86,11 +98,8 @@ func noCheckApplies(snap *inventory.Snapshot, r doctor.Report) error {
 }
 
 // printNagios prints the line of a monitoring plugin.
-func printNagios(app *cli.App, snap *inventory.Snapshot, r doctor.Report) error {
+func printNagios(app *cli.App, r doctor.Report) error {
 	line, code := r.Nagios()
-	if len(snap.Devices) == 0 && len(r.Findings) > 0 && r.Counts.Fail == 0 {
-		return cli.Exitf(cli.ExitNotFound, "%s", doctor.NoDeviceReason(snap))
-	}
 	if err := app.Out.Raw([]byte(line + "\n")); err != nil {
 		return err
 	}

@@ -31,14 +31,14 @@ func TestExitWithoutDevices(t *testing.T) {
 		r := reportOf(t, []doctor.Finding{finding(o, "node", "x")})
 		r.Verdict = o
 		for _, only := range [][]string{nil, {"a"}} {
-			if got := exitCode(doctorFlags{only: only}.result(app, &inventory.Snapshot{}, r)); got != want {
+			if got := exitCode(doctorFlags{only: only}.result(&inventory.Snapshot{}, r)); got != want {
 				t.Errorf("--only %v, %s: exit code %d, want %d", only, o, got, want)
 			}
 		}
 	}
 	r := reportOf(t, []doctor.Finding{finding(doctor.OutcomeFail, "node", "x")})
 	r.Verdict = doctor.OutcomeFail
-	if got := exitCode(printNagios(app, &inventory.Snapshot{}, r)); got != doctor.NagiosCritical {
+	if got := exitCode(printNagios(app, r)); got != doctor.NagiosCritical {
 		t.Errorf("nagios: exit code %d of a failed check, want %d", got, doctor.NagiosCritical)
 	}
 }

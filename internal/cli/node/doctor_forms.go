@@ -20,9 +20,9 @@ func printDoctor(
 	case formatSARIF:
 		data, err = r.SARIF(version.Info().Version, all)
 	case formatHTML:
-		data, err = r.HTML(doctor.PageInput{Version: version.Info().Version, Time: app.Now(), Snapshot: snap})
+		data, err = r.HTML(doctor.PageInput{Snapshot: snap})
 	case formatProm:
-		data = r.Prometheus(app.Now())
+		data = r.Prometheus()
 	default:
 		return app.Out.Print(r, ReportBlocks(r, detailOf(app))...)
 	}

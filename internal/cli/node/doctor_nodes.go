@@ -130,7 +130,9 @@ func openNodes(
 			return nil, nil, err
 		}
 		first[key] = name
-		list = append(list, nodes.Node{Source: name, Snapshot: &snap, Facts: n.Facts()})
+		list = append(list, nodes.Node{
+			Source: name, Snapshot: &snap, Facts: n.Facts(), Recording: recordingOf(app, n, name, snap.Taken),
+		})
 	}
 	return list, bad, nil
 }
@@ -171,10 +173,12 @@ func nodesBlocks(r nodes.Report, detail Detail) []output.Block {
 		if name == "" {
 			name = n.Source
 		}
-		blocks = append(blocks, output.Text{Lines: [][]output.Cell{{
-			output.Bold("node " + name),
-			output.Dim("  " + n.Source),
-		}}})
+		source := "  " + n.Source
+		if rec := n.Report.Recording; rec != nil && !rec.Taken.IsZero() {
+			source += ", " + n.Report.Recorded()
+		}
+		blocks = append(blocks, output.Text{Lines: [][]output.Cell{{output.Bold("node " + name), output.Dim(source)}}})
+		n.Report.Recording = nil // shown
 		blocks = append(blocks, nodeFaults(n.Report, detail)...)
 	}
 	blocks = append(blocks, consensusBlocks(r.Comparison, detail == DetailWide)...)
@@ -207,6 +211,9 @@ func nodeFaults(r doctor.Report, detail Detail) []output.Block {
 		}
 	}
 	t := output.Text{}
+	if r.NoDevice != "" {
+		t.Lines = append(t.Lines, []output.Cell{output.Plain("  "), output.Warn(r.NoDevice).Flow(0)})
+	}
 	for _, o := range []doctor.Outcome{doctor.OutcomeFail, doctor.OutcomeUnknown, doctor.OutcomeWarn} {
 		t.Lines = append(t.Lines, p.shortLines(o)...)
 	}

@@ -32,13 +32,17 @@ func detailOf(app *cli.App) Detail {
 	return DetailShort
 }
 
-// ReportBlocks formats a report as text: the parts of the node with findings, the worst first; one
+// ReportBlocks formats a report as text: that the node has no RDMA device, and the age of the
+// recording; the parts of the node with findings, the worst first; one
 // line for each of the other parts, with the number of checks that passed; what was not checked,
 // and why; and the summary line.
 func ReportBlocks(r doctor.Report, d Detail) []output.Block {
 	var blocks []output.Block
 	var quiet [][]output.Cell
 	parts := partsOf(r)
+	if lines := headLines(r); len(lines) > 0 {
+		blocks = append(blocks, output.Text{Lines: lines})
+	}
 	for _, p := range parts {
 		switch {
 		case len(p.faults()) > 0:
@@ -57,6 +61,23 @@ func ReportBlocks(r doctor.Report, d Detail) []output.Block {
 	}
 	blocks = append(blocks, sinceBlocks(r.Since)...)
 	return append(blocks, output.Text{Lines: [][]output.Cell{sumLine(r)}})
+}
+
+// headLines says what is to be known before the findings. A recording without a time, such as a
+// tree as text, has no line.
+func headLines(r doctor.Report) [][]output.Cell {
+	var lines [][]output.Cell
+	if rec := r.Recording; rec != nil && !rec.Taken.IsZero() {
+		text := r.Recorded()
+		if r.Node != "" {
+			text = "node " + r.Node + ", " + text
+		}
+		lines = append(lines, []output.Cell{output.Bold(text).Flow(0)})
+	}
+	if r.NoDevice != "" {
+		lines = append(lines, []output.Cell{output.Warn(r.NoDevice).Flow(0)})
+	}
+	return lines
 }
 
 // part is a part of the node with its checks.

@@ -46,7 +46,7 @@ func newSnapshotCommand(app *cli.App) *cobra.Command {
 		Long: `Write a bundle (tar.gz) with the files that detect, status, show, doctor and env read, the errors of
 files that could not be read, netlink data, more files that help to find faults, versions, the JSON
 output of detect, status, doctor and env, and a manifest. With --from these commands read the bundle
-on any machine and print the same as here.
+on any machine and print the same as here; doctor says that it is a recording, and how old.
 
 Without -o the file is HOST-TIME.tar.gz in the current directory, and its name is printed. An
 existing file is replaced only with --force. Snapshot writes only that file and needs no privileges;

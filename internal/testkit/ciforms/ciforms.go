@@ -131,6 +131,8 @@ func junitElements() map[string]element {
 			"name! tests! failures! errors! group time skipped timestamp hostname id package file log url",
 			"testsuite properties testcase system-out system-err",
 		},
+		"properties": {"", "property"},
+		"property":   {"name! value!", ""},
 		"testcase":   {"name! time classname group file line", "skipped error failure system-out system-err"},
 		"failure":    {"type message", ""},
 		"error":      {"type message", ""},

@@ -16,6 +16,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -27,9 +28,14 @@ type Report struct {
 
 // Suite is a group of test cases.
 type Suite struct {
-	Name  string
-	Cases []Case
+	Name       string
+	Time       time.Time // when it was run; zero if unknown
+	Properties []Property
+	Cases      []Case
 }
+
+// Property is something that is known of a suite beside its tests.
+type Property struct{ Name, Value string }
 
 // Case is one test: it passed unless one of Failure, Error and Skipped is set.
 type Case struct {
@@ -85,12 +91,22 @@ type (
 		Suites   []xmlSuite `xml:"testsuite"`
 	}
 	xmlSuite struct {
-		Name     string    `xml:"name,attr"`
-		Tests    int       `xml:"tests,attr"`
-		Failures int       `xml:"failures,attr"`
-		Errors   int       `xml:"errors,attr"`
-		Skipped  int       `xml:"skipped,attr"`
-		Cases    []xmlCase `xml:"testcase"`
+		Name     string `xml:"name,attr"`
+		Tests    int    `xml:"tests,attr"`
+		Failures int    `xml:"failures,attr"`
+		Errors   int    `xml:"errors,attr"`
+		Skipped  int    `xml:"skipped,attr"`
+		// Timestamp has no zone in the schema.
+		Timestamp  string         `xml:"timestamp,attr,omitempty"`
+		Properties *xmlProperties `xml:"properties"`
+		Cases      []xmlCase      `xml:"testcase"`
+	}
+	xmlProperties struct {
+		List []xmlProperty `xml:"property"`
+	}
+	xmlProperty struct {
+		Name  string `xml:"name,attr"`
+		Value string `xml:"value,attr"`
 	}
 	xmlCase struct {
 		Name    string      `xml:"name,attr"`
@@ -116,7 +132,10 @@ type (
 func (r Report) Encode() ([]byte, error) {
 	all := xmlReport{Name: clean(r.Name)}
 	for _, s := range r.Suites {
-		suite := xmlSuite{Name: clean(s.Name)}
+		suite := xmlSuite{Name: clean(s.Name), Properties: encodeProperties(s.Properties)}
+		if !s.Time.IsZero() {
+			suite.Timestamp = s.Time.UTC().Format("2006-01-02T15:04:05")
+		}
 		for _, c := range s.Cases {
 			suite.Cases = append(suite.Cases, c.encode())
 			suite.count(c)
@@ -135,6 +154,18 @@ func (r Report) Encode() ([]byte, error) {
 	}
 	buf.WriteByte('\n')
 	return buf.Bytes(), nil
+}
+
+// encodeProperties returns nil for no properties, because the schema wants one or more.
+func encodeProperties(list []Property) *xmlProperties {
+	if len(list) == 0 {
+		return nil
+	}
+	var out xmlProperties
+	for _, p := range list {
+		out.List = append(out.List, xmlProperty{clean(p.Name), clean(p.Value)})
+	}
+	return &out
 }
 
 func (n *xmlSuite) count(c Case) {

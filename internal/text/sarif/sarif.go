@@ -14,6 +14,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // schemaURL is the address of the schema that editors look up.
@@ -27,11 +28,27 @@ type log struct {
 
 // Run is the result of one run of a tool.
 type Run struct {
-	Tool       Tool     `json:"tool"`
-	Results    []Result `json:"results"`
-	ColumnKind string   `json:"columnKind"` // what columns count
+	Tool        Tool         `json:"tool"`
+	Invocations []Invocation `json:"invocations,omitempty"`
+	Results     []Result     `json:"results"`
+	ColumnKind  string       `json:"columnKind"` // what columns count
 
 	index map[string]int // of rules
+}
+
+// Invocation describes one run of the program.
+type Invocation struct {
+	// Successful reports that the program did its work, whatever it found.
+	Successful    bool           `json:"executionSuccessful"`
+	ExitCode      *int           `json:"exitCode,omitempty"`
+	Start         time.Time      `json:"startTimeUtc,omitzero"`
+	Notifications []Notification `json:"toolExecutionNotifications,omitempty"`
+}
+
+// Notification is a message about the run and not about one result.
+type Notification struct {
+	Level   string `json:"level"`
+	Message Text   `json:"message"`
 }
 
 // Tool is what produced the results.
