@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/alike"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
@@ -267,24 +268,28 @@ func harmless(findings []doctor.Finding, id string) []doctor.Finding {
 
 // objectsFinding is what a check finds alike of one object or several.
 type objectsFinding struct {
-	doctor.Finding
+	text     alike.Text // the summary
 	objects  []string
 	evidence []doctor.Evidence // of all of them, each once
 }
 
-// mergeEqual makes one of the findings of a check that say the same of several objects. Their
-// commands may name the objects: those of all findings of a block stand below it.
-func mergeEqual(group []doctor.Finding) []*objectsFinding {
+// mergeEqual makes one of the findings of a check, with one explanation, that say the same of
+// several objects; of outcome unknown also those that differ in names only. Their commands may name
+// the objects: those of all findings of a block stand below it.
+func mergeEqual(group []doctor.Finding, names map[string]bool) []*objectsFinding {
 	var merged []*objectsFinding
 	for _, f := range group {
-		i := slices.IndexFunc(merged, func(m *objectsFinding) bool {
-			return m.Summary == f.Summary && m.Explanation == f.Explanation
-		})
+		if f.Outcome != doctor.OutcomeUnknown {
+			names = nil // the evidence doesn't tell which name is whose
+		}
+		text := alike.Of(f.Summary, names)
+		i := slices.IndexFunc(merged, func(m *objectsFinding) bool { return m.text.Key == text.Key })
 		if i < 0 {
 			i = len(merged)
-			merged = append(merged, &objectsFinding{Finding: f})
+			merged = append(merged, &objectsFinding{text: text})
 		}
 		m := merged[i]
+		m.text.Add(text)
 		m.objects = append(m.objects, output.Clean(f.Object))
 		for _, e := range f.Evidence {
 			if !slices.Contains(m.evidence, e) {

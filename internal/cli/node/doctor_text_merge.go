@@ -1,24 +1,14 @@
 package node
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/alike"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 )
-
-// alike is a text that several findings share but for the names of objects in it.
-type alike struct {
-	key   string     // the text with marks instead of names
-	names [][]string // those of each mark, each once
-}
-
-const nameMark = "\x00"
-
-// nameToken is a word that may be the name of an object.
-var nameToken = regexp.MustCompile(`[\w.:-]+`)
 
 // namesOf returns the names of the node's objects.
 func namesOf(r doctor.Report) map[string]bool {
@@ -29,41 +19,47 @@ func namesOf(r doctor.Report) map[string]bool {
 	return names
 }
 
-// alikeOf splits a text at the names in it.
-func alikeOf(text string, names map[string]bool) alike {
-	var a alike
-	a.key = nameToken.ReplaceAllStringFunc(strings.ReplaceAll(text, nameMark, " "), func(word string) string {
-		name := strings.TrimRight(word, ".:-")
-		if !names[name] {
-			return word
-		}
-		a.names = append(a.names, []string{name})
-		return nameMark + word[len(name):]
-	})
-	return a
+// textOf returns the text of what is alike, with the names of many objects abbreviated in the short
+// form.
+func textOf(t alike.Text, d Detail) string {
+	return t.Format(func(names []string) string { return cli.SomeNames(names, d != DetailShort) })
 }
 
-// add adds the names of another text with the same key.
-func (a *alike) add(other alike) {
-	for i, list := range other.names {
-		for _, name := range list {
-			if !slices.Contains(a.names[i], name) {
-				a.names[i] = append(a.names[i], name)
-			}
-		}
-	}
+// alikeFindings are findings of a check that say the same of several objects, but for names.
+type alikeFindings struct {
+	alike.Text
+
+	first   doctor.Finding
+	objects []string
+	number  int
 }
 
-// text returns the text with all names; one star instead of several that are in a path.
-func (a *alike) text() string {
-	parts := strings.Split(a.key, nameMark)
-	text := parts[0]
-	for i, part := range parts[1:] {
-		if len(a.names[i]) > 1 && strings.HasSuffix(text, "/") {
-			text += "*" + part
-			continue
+// mergeAlike makes one of findings whose texts are alike and for which same holds.
+func mergeAlike(
+	findings []doctor.Finding, names map[string]bool, same func(a, b doctor.Finding) bool,
+) []*alikeFindings {
+	var merged []*alikeFindings
+	for _, f := range findings {
+		t := alike.Of(f.Summary, names)
+		i := slices.IndexFunc(merged, func(m *alikeFindings) bool { return m.Key == t.Key && same(m.first, f) })
+		if i < 0 {
+			i = len(merged)
+			merged = append(merged, &alikeFindings{Text: t, first: f})
 		}
-		text += cli.SomeNames(a.names[i], false) + part
+		m := merged[i]
+		m.Add(t)
+		m.number++
+		if object := output.Clean(f.Object); !slices.Contains(m.objects, object) {
+			m.objects = append(m.objects, object)
+		}
 	}
-	return text
+	return merged
+}
+
+// objectsText lists the objects; all of them unless the form is short.
+func (m *alikeFindings) objectsText(d Detail) string {
+	if d == DetailShort {
+		return countedNames(m.objects)
+	}
+	return strings.Join(m.objects, ", ")
 }

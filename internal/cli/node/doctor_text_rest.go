@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/alike"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
@@ -50,8 +51,26 @@ func uncheckedLines(r doctor.Report, d Detail) [][]output.Cell {
 
 // reason is why checks have no result.
 type reason struct {
-	why string
-	ids []string // of the checks
+	why  string
+	text alike.Text // the same, with the names in all reasons that are alike
+	ids  []string   // of the checks
+}
+
+// mergeReasons makes one of the reasons of the same checks that differ in names only.
+func mergeReasons(all []reason, names map[string]bool) []reason {
+	var merged []reason
+	for _, x := range all {
+		x.text = alike.Of(x.why, names)
+		i := slices.IndexFunc(merged, func(m reason) bool {
+			return m.text.Key == x.text.Key && slices.Equal(m.ids, x.ids)
+		})
+		if i < 0 {
+			merged = append(merged, x)
+		} else {
+			merged[i].text.Add(x.text)
+		}
+	}
+	return merged
 }
 
 // reasons collects the checks of an outcome by reason, the most frequent first. A check that has a
@@ -76,6 +95,7 @@ func reasons(r doctor.Report, o doctor.Outcome) (all []reason, checks int) {
 			}
 		}
 	}
+	all = mergeReasons(all, namesOf(r))
 	slices.SortStableFunc(all, func(a, b reason) int { return len(b.ids) - len(a.ids) })
 	return all, checks
 }
@@ -98,7 +118,7 @@ func notApplicableLines(r doctor.Report, d Detail) [][]output.Cell {
 			texts = append(texts, fmt.Sprintf("%d other reasons (-v)", len(all)-i))
 			break
 		}
-		text := output.Clean(x.why)
+		text := output.Clean(textOf(x.text, d))
 		if len(x.ids) > 1 {
 			text = fmt.Sprintf("%s (%d)", text, len(x.ids))
 		}
@@ -112,9 +132,8 @@ func notApplicableLines(r doctor.Report, d Detail) [][]output.Cell {
 func reasonLines(all []reason) [][]output.Cell {
 	var lines [][]output.Cell
 	for _, x := range all {
-		lines = append(lines, []output.Cell{
-			output.Plain("  "), output.Plain(strings.Join(x.ids, ", ") + ": " + x.why).Flow(cli.TextWidth - len("  ")),
-		})
+		text := strings.Join(x.ids, ", ") + ": " + textOf(x.text, DetailVerbose)
+		lines = append(lines, []output.Cell{output.Plain("  "), output.Plain(text).Flow(cli.TextWidth - len("  "))})
 	}
 	return lines
 }
@@ -156,7 +175,7 @@ func privileged(r doctor.Report) (all []reason, ids []string) {
 			all[i].ids = append(all[i].ids, f.CheckID)
 		}
 	}
-	return all, ids
+	return mergeReasons(all, namesOf(r)), ids
 }
 
 // silencedLines lists the findings that don't count.
@@ -169,12 +188,18 @@ func silencedLines(r doctor.Report, d Detail) [][]output.Cell {
 				found = append(found, f)
 			}
 		}
-		for i, f := range found {
-			if i == shortItems && len(found) > shortItems+1 && d == DetailShort {
-				lines = append(lines, []output.Cell{output.Dim(fmt.Sprintf("  and %d more (-v)", len(found)-i))})
+		merged := mergeAlike(found, namesOf(r), func(a, b doctor.Finding) bool {
+			return a.CheckID == b.CheckID && a.Outcome == b.Outcome && why(a) == why(b)
+		})
+		left := len(found)
+		for i, m := range merged {
+			if i == shortItems && len(merged) > shortItems+1 && d == DetailShort {
+				lines = append(lines, []output.Cell{output.Dim(fmt.Sprintf("  and %d more (-v)", left))})
 				break
 			}
-			text := fmt.Sprintf(" %s %s: %s (%s%s)", f.CheckID, f.Object, f.Summary, f.Outcome, why(f))
+			left -= m.number
+			text := fmt.Sprintf(" %s %s: %s (%s%s)",
+				m.first.CheckID, m.objectsText(d), textOf(m.Text, d), m.first.Outcome, why(m.first))
 			lines = append(lines, []output.Cell{output.Dim(label).Flow(0), output.Plain(text).Flow(0)})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/alike"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
@@ -36,58 +37,18 @@ func (p part) shortLines(o doctor.Outcome) [][]output.Cell {
 	return lines
 }
 
-// alikeFindings are findings of a check that say the same of several objects.
-type alikeFindings struct {
-	alike
-
-	objects  []string
-	findings []doctor.Finding
-}
-
-// sameFix reports whether the fixes of two lines differ in names and numbers only.
-func (a *alikeFindings) sameFix(b *alikeFindings, names map[string]bool) bool {
-	form := func(line string) string { return digits.ReplaceAllString(alikeOf(line, names).key, "0") }
-	return slices.EqualFunc(a.findings[0].Remedy, b.findings[0].Remedy, func(x, y string) bool {
-		return form(x) == form(y)
-	})
-}
-
-var digits = regexp.MustCompile(`[0-9]+`)
-
 // groupLines shows the findings that share a check and an explanation: a line for those that differ
 // in names only, and below lines with the same fix its first lines.
 func groupLines(group []doctor.Finding, names map[string]bool) [][]output.Cell {
-	var merged []*alikeFindings
-	for _, f := range group {
-		a := alikeOf(f.Summary, names)
-		i := slices.IndexFunc(merged, func(m *alikeFindings) bool { return m.key == a.key })
-		if i < 0 {
-			i = len(merged)
-			merged = append(merged, &alikeFindings{alike: a})
-		}
-		merged[i].add(a)
-		merged[i].objects = append(merged[i].objects, output.Clean(f.Object))
-		merged[i].findings = append(merged[i].findings, f)
-	}
+	merged := mergeAlike(group, names, func(doctor.Finding, doctor.Finding) bool { return true })
 	var lines [][]output.Cell
 	var more []string
 	var rest []*alikeFindings
 	if len(merged) > shortFindings+1 {
 		merged, rest = merged[:shortFindings], merged[shortFindings:]
 	}
-	var open []doctor.Finding // their fix follows
-	for i, m := range merged {
-		if i > 0 && !m.sameFix(merged[i-1], names) {
-			lines, open = append(lines, fixLines(remedies(open))...), nil
-		}
-		lines = append(lines, shortLine(group[0].Outcome, group[0].CheckID, m.objects, m.text()))
-		open = append(open, m.findings...)
-	}
-	for _, m := range rest {
-		more = append(more, m.objects...)
-		if m.sameFix(merged[len(merged)-1], names) {
-			open = append(open, m.findings...)
-		}
+	for _, m := range merged {
+		lines = append(lines, shortLine(group[0].Outcome, group[0].CheckID, m.objects, textOf(m.Text, DetailShort)))
 	}
 	if len(more) > 0 {
 		text := fmt.Sprintf("and %d more of %s: %s (-v)", len(more), group[0].CheckID, cli.SomeNames(more, false))
@@ -125,7 +86,7 @@ func countedNames(names []string) string {
 
 // unknownCause is why checks have no result for objects.
 type unknownCause struct {
-	alike
+	alike.Text
 
 	summary         string
 	checks, objects []string
@@ -144,7 +105,7 @@ func unknownCauses(findings []doctor.Finding, names map[string]bool) []*unknownC
 		if i < 0 {
 			i = len(byObject)
 			byObject = append(byObject, &unknownCause{
-				alike: alikeOf(f.Summary, names), summary: f.Summary, objects: []string{object},
+				Text: alike.Of(f.Summary, names), summary: f.Summary, objects: []string{object},
 			})
 		}
 		c := byObject[i]
@@ -155,13 +116,13 @@ func unknownCauses(findings []doctor.Finding, names map[string]bool) []*unknownC
 	}
 	for _, c := range byObject {
 		i := slices.IndexFunc(causes, func(o *unknownCause) bool {
-			return o.key == c.key && slices.Equal(o.checks, c.checks)
+			return o.Key == c.Key && slices.Equal(o.checks, c.checks)
 		})
 		if i < 0 {
 			causes = append(causes, c)
 			continue
 		}
-		causes[i].add(c.alike)
+		causes[i].Add(c.Text)
 		causes[i].objects = append(causes[i].objects, c.objects...)
 		causes[i].number += c.number
 	}
@@ -192,7 +153,7 @@ func unknownLines(all []doctor.Finding, names map[string]bool) [][]output.Cell {
 				check += " of"
 			}
 		}
-		lines = append(lines, shortLine(doctor.OutcomeUnknown, check, c.objects, c.text()))
+		lines = append(lines, shortLine(doctor.OutcomeUnknown, check, c.objects, textOf(c.Text, DetailShort)))
 	}
 	return append(lines, fixLines(remedies(findings))...)
 }

@@ -369,30 +369,6 @@ not compared, only in this report: b
 	}
 }
 
-func TestAlike(t *testing.T) {
-	names := map[string]bool{"mlx5_0": true, "mlx5_1": true, "mlx5_1:1": true}
-	for _, tt := range []struct {
-		texts []string
-		want  string // "" for texts that differ in more than names
-	}{
-		{[]string{"mlx5_0: down", "mlx5_1: down"}, "mlx5_0, mlx5_1: down"},
-		{[]string{"/sys/mlx5_0/ports", "/sys/mlx5_1/ports"}, "/sys/*/ports"},
-		{[]string{"/sys/mlx5_0/ports", "/sys/mlx5_0/ports"}, "/sys/mlx5_0/ports"},
-		{[]string{"mlx5_0 down", "mlx5_9 down"}, ""},
-		{[]string{"mlx5_1:1 down", "mlx5_0 down"}, "mlx5_1:1, mlx5_0 down"},
-	} {
-		a, b := alikeOf(tt.texts[0], names), alikeOf(tt.texts[1], names)
-		got := ""
-		if a.key == b.key {
-			a.add(b)
-			got = a.text()
-		}
-		if got != tt.want {
-			t.Errorf("%q = %q, want %q", tt.texts, got, tt.want)
-		}
-	}
-}
-
 // TestUnknownLast shows that the last cause is not replaced by a line that is no shorter.
 func TestUnknownLast(t *testing.T) {
 	var findings []doctor.Finding
@@ -409,34 +385,49 @@ func TestUnknownLast(t *testing.T) {
 	}
 }
 
-// TestFixBelowItsFinding checks that the fix of one finding is not below another that it doesn't
-// mend, and that findings with the same fix share it.
-func TestFixBelowItsFinding(t *testing.T) {
-	with := func(object, summary string, remedy ...string) doctor.Finding {
-		f := finding(doctor.OutcomeFail, object, summary)
-		f.Remedy = remedy
-		return f
+// TestGroupedLines has lines that differ in the names of objects only: they are one.
+func TestGroupedLines(t *testing.T) {
+	var unknown, absent, accepted, trial []doctor.Finding
+	known := &doctor.Suppression{Reason: "known"}
+	for i := range 9 {
+		port := fmt.Sprintf("mlx5_%d:1", i)
+		file := fmt.Sprintf("/sys/mlx5_%d/pkeys/0", i)
+		unknown = append(unknown, finding(doctor.OutcomeUnknown, port, "no usable value in "+file))
+		absent = append(absent, finding(doctor.OutcomeNotApplicable, port, file+" does not exist"))
+		f := finding(doctor.OutcomeWarn, port, fmt.Sprintf("MTU of mlx5_%d is small", i))
+		f.Suppressed = known
+		accepted = append(accepted, f)
+		f.Suppressed, f.Shadow = nil, true
+		trial = append(trial, f)
 	}
-	r := reportOf(t, []doctor.Finding{
-		with("mlx5_2:1", "no carrier", "ip -br link"),
-		with("mlx5_3:1", "switched off", "enable mlx5_3"), with("mlx5_4:1", "switched off", "enable mlx5_4"),
-		with("mlx5_5:1", "no signal", "# reseat mlx5_5:1"), with("mlx5_6:1", "error recovery", "# reseat mlx5_6:1"),
-	})
-	for _, name := range []string{"mlx5_3", "mlx5_4", "mlx5_5:1", "mlx5_6:1"} {
-		r.Objects = append(r.Objects, doctor.Object{Name: name})
+	accepted[8].Suppressed = &doctor.Suppression{Reason: "another reason"}
+	r := reportOf(t, unknown, absent, accepted, trial)
+	for i := range 9 {
+		name := fmt.Sprintf("mlx5_%d", i)
+		r.Objects = append(r.Objects, doctor.Object{Kind: doctor.KindDevice, Name: name},
+			doctor.Object{Kind: doctor.KindPort, Name: name + ":1"})
 	}
-	got, err := output.New(output.Options{}).Render(nil, ReportBlocks(r, DetailShort)...)
-	want := `  FAIL     a mlx5_2:1: no carrier
-           fix  ip -br link
-  FAIL     a mlx5_3:1, mlx5_4:1: switched off
-           fix  enable mlx5_3
-                and 1 more line (-v)
-  FAIL     a mlx5_5:1: no signal
-  FAIL     a mlx5_6:1: error recovery
-           fix  # reseat mlx5_5:1
-                # reseat mlx5_6:1
-`
-	if err != nil || !strings.Contains(string(got), want) {
-		t.Errorf("ReportBlocks = %v, got:\n%s\nwant:\n%s", err, got, want)
+	const ports = "mlx5_0:1, mlx5_1:1, mlx5_2:1, mlx5_3:1, mlx5_4:1, mlx5_5:1, mlx5_6:1, mlx5_7:1"
+	const devices = "mlx5_0, mlx5_1, mlx5_2, mlx5_3, mlx5_4, mlx5_5, mlx5_6, mlx5_7"
+	for d, want := range map[Detail][]string{
+		DetailVerbose: {
+			"UNKNOWN  a\n  " + ports + ", mlx5_8:1\n    no usable value in /sys/*/pkeys/0\n",
+			"\n  b: /sys/*/pkeys/0 does not exist\n",
+			"\nsuppressed: c " + ports + ": MTU of " + devices + " is small (warn, suppressed: known)\n" +
+				"suppressed: c mlx5_8:1: MTU of mlx5_8 is small (warn, suppressed: another reason)\n",
+			"\non trial, not counted: d " + ports + ", mlx5_8:1: MTU of " + devices + ", mlx5_8 is small (warn)\n",
+		},
+		DetailShort: {
+			"\nnot applicable: 1 check: /sys/*/pkeys/0 does not exist\n",
+			"\nsuppressed: c " + ports + " (8): MTU of " + devices + " is small (warn, suppressed: known)\n",
+			"\non trial, not counted: d " + ports[:len("mlx5_0:1, ")*6] + "… mlx5_8:1 (9): MTU",
+		},
+	} {
+		got, err := output.New(output.Options{}).Render(nil, ReportBlocks(r, d)...)
+		for _, text := range want {
+			if err != nil || !strings.Contains(string(got), text) {
+				t.Errorf("detail %d: %v, no %q in\n%s", d, err, text, got)
+			}
+		}
 	}
 }

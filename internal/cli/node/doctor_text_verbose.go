@@ -21,7 +21,7 @@ func findingBlock(r doctor.Report, o doctor.Outcome, group, rest []doctor.Findin
 		head = append(head, output.Plain(": "), output.Plain(titleOf(r, id)).Flow(0))
 	}
 	t := output.Text{Lines: [][]output.Cell{head}}
-	merged := mergeEqual(group)
+	merged := mergeEqual(group, namesOf(r))
 	width := 0
 	for _, m := range merged {
 		if len(m.objects) == 1 {
@@ -61,7 +61,7 @@ func findingBlock(r doctor.Report, o doctor.Outcome, group, rest []doctor.Findin
 // a line of their own, all of them, for a fault that is everywhere has another cause than one that
 // is not.
 func (m *objectsFinding) lines(width int) [][]output.Cell {
-	summary := output.Plain(m.Summary).Flow(0)
+	summary := output.Plain(textOf(m.text, DetailVerbose)).Flow(0)
 	if len(m.objects) > 1 {
 		return [][]output.Cell{
 			{output.Plain("  "), output.Bold(strings.Join(m.objects, ", ")).Flow(cli.TextWidth - len("  "))},
