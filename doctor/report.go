@@ -109,17 +109,22 @@ func (r *Report) add(c Check, findings []Finding, blind bool) {
 		ID: c.ID, Title: c.Title, Group: c.Group, Outcome: worst, Shadow: c.Shadow,
 		Suppressed: suppressed && worst == OutcomePass,
 	}
-	switch {
-	case res.Shadow:
-		r.CheckCounts.Shadow++
-	case res.Suppressed:
-		r.CheckCounts.Suppressed++
-	default:
-		r.CheckCounts.count(worst)
-	}
+	r.CheckCounts.add(res)
 	r.Checks = append(r.Checks, res)
 	r.Findings = append(r.Findings, findings...)
 	r.Verdict = r.Verdict.Worse(worst)
+}
+
+// add counts a check.
+func (c *Counts) add(res CheckResult) {
+	switch {
+	case res.Shadow:
+		c.Shadow++
+	case res.Suppressed:
+		c.Suppressed++
+	default:
+		c.count(res.Outcome)
+	}
 }
 
 func (c *Counts) count(o Outcome) {

@@ -297,7 +297,7 @@ func TestHTMLForm(t *testing.T) {
 		}
 	}
 	for _, wanted := range []string{
-		`default-src &#39;none&#39;`, "v1.2.3", "2027-01-31 12:00:00 UTC", "A check failed", "1 fail<",
+		`default-src &#39;none&#39;`, "v1.2.3", "2027-01-31 12:00:00 UTC", "A check failed", "1 failed<",
 		"prefers-color-scheme: dark",
 		"@media print", "title of fails", "ethtool:eth0:rx_errors = ", "all well", "input/output error", "no GPU",
 		"the kernel&#39;s log", "until 2099-12-31", "perhaps", "MT_0000000838", "0.250",

@@ -102,22 +102,22 @@ func (p *exposition) findings(all []Finding, wanted func(Finding) bool) {
 }
 
 type namedCount struct {
-	name string
-	n    int
+	name, text string // of the outcome; text is for people, set by shownCounts
+	n          int
 }
 
 // all returns the counts with the names of their outcomes.
 func (c Counts) all() []namedCount {
 	return []namedCount{
-		{string(OutcomeFail), c.Fail},
-		{string(OutcomeUnknown), c.Unknown},
-		{string(OutcomeWarn), c.Warn},
-		{string(OutcomeInfo), c.Info},
-		{string(OutcomePass), c.Pass},
-		{string(OutcomeNotApplicable), c.NotApplicable},
-		{string(OutcomePrivilege), c.Privilege},
-		{"suppressed", c.Suppressed},
-		{"shadow", c.Shadow},
+		{name: string(OutcomeFail), n: c.Fail},
+		{name: string(OutcomeUnknown), n: c.Unknown},
+		{name: string(OutcomeWarn), n: c.Warn},
+		{name: string(OutcomeInfo), n: c.Info},
+		{name: string(OutcomePass), n: c.Pass},
+		{name: string(OutcomeNotApplicable), n: c.NotApplicable},
+		{name: string(OutcomePrivilege), n: c.Privilege},
+		{name: "suppressed", n: c.Suppressed},
+		{name: "shadow", n: c.Shadow},
 	}
 }
 
