@@ -3,6 +3,7 @@ package consensus
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -84,21 +85,29 @@ func Compare(nodes []*Node, opts Options) Report {
 	return c.report
 }
 
-// nameNodes gives every node a unique name and sorts the nodes by name: the host name, with the
-// source if several nodes have the same host name, and a number if the sources are equal too.
+// nameNodes gives every node a unique name and sorts the nodes by name: the host name, or the
+// source if that isn't known; with the source if several nodes have the same host name, and a
+// number if the sources are equal too. Sources are named without their folders if that is unique.
 func nameNodes(nodes []*Node) []*member {
-	hosts := map[string]int{}
+	hosts, files := map[string]int{}, map[string]int{}
 	for _, n := range nodes {
 		hosts[n.host]++
+		files[filepath.Base(n.source)]++
+	}
+	short := func(source string) string { // without folders, if that is unique
+		if base := filepath.Base(source); files[base] == 1 {
+			return base
+		}
+		return source
 	}
 	members := make([]*member, 0, len(nodes))
 	for _, n := range nodes {
 		m := &member{Node: n, name: n.host, rails: slices.Clone(n.rails)}
 		switch {
 		case n.host == "":
-			m.name = n.source
+			m.name = short(n.source)
 		case hosts[n.host] > 1:
-			m.name = n.host + " (" + n.source + ")"
+			m.name = n.host + " (" + short(n.source) + ")"
 		}
 		members = append(members, m)
 	}

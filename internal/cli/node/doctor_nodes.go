@@ -171,7 +171,7 @@ func nodesBlocks(r nodes.Report, detail Detail) []output.Block {
 	for _, n := range r.Nodes {
 		name := n.Report.Node
 		if name == "" {
-			name = n.Source
+			name = filepath.Base(n.Source)
 		}
 		source := "  " + n.Source
 		if rec := n.Report.Recording; rec != nil && !rec.Taken.IsZero() {
