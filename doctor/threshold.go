@@ -53,8 +53,22 @@ func (l ChangedLimit) String() string {
 	return fmt.Sprintf("%s %s (default %s)", l.Name, quantity(l.Value, l.Unit), quantity(l.Default, l.Unit))
 }
 
+// Default returns the default with its unit, for people: "8 MiB", "120 per hour", "25 %".
+func (t Threshold) Default() string { return quantity(t.Value, t.Unit) }
+
+// quantity returns a value with its unit, for people.
 func quantity(v float64, unit string) string {
-	return strings.TrimSpace(strconv.FormatFloat(v, 'f', -1, 64) + " " + unit)
+	value := strconv.FormatFloat(v, 'f', -1, 64)
+	if v != 0 && v < 1e-3 {
+		value = strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	if unit == "bytes" && v == math.Trunc(v) && v < math.MaxInt64 {
+		return english.Bytes(int64(v))
+	}
+	if per, ok := map[string]string{"1/s": "second", "1/min": "minute", "1/h": "hour"}[unit]; ok {
+		return value + " per " + per
+	}
+	return strings.TrimSpace(value + " " + unit)
 }
 
 // changedLimits returns the limits of the checks that differ from their defaults, by name.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/checks"
@@ -158,6 +159,7 @@ func runCheck(t *testing.T, id string, snap inventory.Snapshot) doctor.Report {
 	if err != nil {
 		t.Fatalf("Run: %v", err)
 	}
+	r.Time = time.Time{} // differs from run to run
 	return r
 }
 
@@ -182,6 +184,7 @@ func diagnose(t *testing.T, tree *nodetree.Tree, ids ...string) doctor.Report {
 	if err != nil {
 		t.Fatalf("Run: %v", err)
 	}
+	r.Time = time.Time{} // differs from run to run
 	return r
 }
 

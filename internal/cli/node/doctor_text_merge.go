@@ -1,6 +1,7 @@
 package node
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,10 +30,19 @@ func textOf(t alike.Text, d Detail) string {
 type alikeFindings struct {
 	alike.Text
 
-	first   doctor.Finding
-	objects []string
-	number  int
+	objects  []string
+	findings []doctor.Finding
 }
+
+// sameFix reports whether the fixes of two lines differ in names and numbers only.
+func (m *alikeFindings) sameFix(o *alikeFindings, names map[string]bool) bool {
+	form := func(line string) string { return digits.ReplaceAllString(alike.Of(line, names).Key, "0") }
+	return slices.EqualFunc(m.findings[0].Remedy, o.findings[0].Remedy, func(x, y string) bool {
+		return form(x) == form(y)
+	})
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
 
 // mergeAlike makes one of findings whose texts are alike and for which same holds.
 func mergeAlike(
@@ -41,14 +51,14 @@ func mergeAlike(
 	var merged []*alikeFindings
 	for _, f := range findings {
 		t := alike.Of(f.Summary, names)
-		i := slices.IndexFunc(merged, func(m *alikeFindings) bool { return m.Key == t.Key && same(m.first, f) })
+		i := slices.IndexFunc(merged, func(m *alikeFindings) bool { return m.Key == t.Key && same(m.findings[0], f) })
 		if i < 0 {
 			i = len(merged)
-			merged = append(merged, &alikeFindings{Text: t, first: f})
+			merged = append(merged, &alikeFindings{Text: t})
 		}
 		m := merged[i]
 		m.Add(t)
-		m.number++
+		m.findings = append(m.findings, f)
 		if object := output.Clean(f.Object); !slices.Contains(m.objects, object) {
 			m.objects = append(m.objects, object)
 		}

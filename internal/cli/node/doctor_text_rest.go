@@ -197,9 +197,9 @@ func silencedLines(r doctor.Report, d Detail) [][]output.Cell {
 				lines = append(lines, []output.Cell{output.Dim(fmt.Sprintf("  and %d more (-v)", left))})
 				break
 			}
-			left -= m.number
+			left -= len(m.findings)
 			text := fmt.Sprintf(" %s %s: %s (%s%s)",
-				m.first.CheckID, m.objectsText(d), textOf(m.Text, d), m.first.Outcome, why(m.first))
+				m.findings[0].CheckID, m.objectsText(d), textOf(m.Text, d), m.findings[0].Outcome, why(m.findings[0]))
 			lines = append(lines, []output.Cell{output.Dim(label).Flow(0), output.Plain(text).Flow(0)})
 		}
 	}

@@ -2,7 +2,6 @@ package node
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -47,8 +46,19 @@ func groupLines(group []doctor.Finding, names map[string]bool) [][]output.Cell {
 	if len(merged) > shortFindings+1 {
 		merged, rest = merged[:shortFindings], merged[shortFindings:]
 	}
-	for _, m := range merged {
+	var open []doctor.Finding // their fix follows
+	for i, m := range merged {
+		if i > 0 && !m.sameFix(merged[i-1], names) {
+			lines, open = append(lines, fixLines(remedies(open))...), nil
+		}
 		lines = append(lines, shortLine(group[0].Outcome, group[0].CheckID, m.objects, textOf(m.Text, DetailShort)))
+		open = append(open, m.findings...)
+	}
+	for _, m := range rest {
+		more = append(more, m.objects...)
+		if m.sameFix(merged[len(merged)-1], names) {
+			open = append(open, m.findings...)
+		}
 	}
 	if len(more) > 0 {
 		text := fmt.Sprintf("and %d more of %s: %s (-v)", len(more), group[0].CheckID, cli.SomeNames(more, false))
