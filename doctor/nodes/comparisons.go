@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -180,7 +181,7 @@ func qosComparisons() []Comparison {
 		list = append(list, Comparison{
 			Check:   f.check,
 			Numbers: []int{f.number}, Reads: []string{"/" + f.pattern},
-			values: func(n Node) []consensus.Value { return ofPorts(n, f.name) },
+			values: func(n Node) []consensus.Value { return ofPorts(n, f.name, f.empty) },
 		})
 	}
 	return list
@@ -192,6 +193,7 @@ type qosFile struct {
 	number  int
 	pattern string
 	name    func(d *inventory.Device, p *inventory.Port) string // without the leading slash
+	empty   string                                              // what an empty file means, "" for nothing
 }
 
 func qosFiles() []qosFile {
@@ -213,7 +215,7 @@ func qosFiles() []qosFile {
 				What: "whether a port trusts DSCP or the VLAN's priority",
 				Why:  "a port that trusts the VLAN's priority ignores the DSCP of RoCE packets", Remedy: same,
 			},
-			48, sysfs.ClassNet + "/*/qos/trust", netdev("qos/trust"),
+			48, sysfs.ClassNet + "/*/qos/trust", netdev("qos/trust"), "",
 		},
 		{
 			consensus.Check{
@@ -221,7 +223,7 @@ func qosFiles() []qosFile {
 				Why:    "connections of one node go to another traffic class than those of the others",
 				Remedy: same,
 			},
-			54, sysfs.ConfigRDMACM + "/*/ports/*/default_roce_tos", rdmaCM("default_roce_tos"),
+			54, sysfs.ConfigRDMACM + "/*/ports/*/default_roce_tos", rdmaCM("default_roce_tos"), "",
 		},
 		{
 			consensus.Check{
@@ -229,7 +231,7 @@ func qosFiles() []qosFile {
 				Why:    "both ends of a connection need the same version",
 				Remedy: same,
 			},
-			54, sysfs.ConfigRDMACM + "/*/ports/*/default_roce_mode", rdmaCM("default_roce_mode"),
+			54, sysfs.ConfigRDMACM + "/*/ports/*/default_roce_mode", rdmaCM("default_roce_mode"), "",
 		},
 		{
 			consensus.Check{
@@ -241,6 +243,7 @@ func qosFiles() []qosFile {
 			func(d *inventory.Device, p *inventory.Port) string {
 				return path.Join(sysfs.ClassInfiniBand, d.Name, "tc", strconv.Itoa(p.Number), "traffic_class")
 			},
+			"no class",
 		},
 	}
 }
@@ -340,13 +343,14 @@ func ofDCB(n Node, part string, value func(facts.DCB) string) []consensus.Value 
 	})
 }
 
-// ofPorts returns a file's content for each port with a network device.
-func ofPorts(n Node, name func(*inventory.Device, *inventory.Port) string) []consensus.Value {
+// ofPorts returns a file's content for each port with a network device, and the other text for an
+// empty file.
+func ofPorts(n Node, name func(*inventory.Device, *inventory.Port) string, empty string) []consensus.Value {
 	var out []consensus.Value
 	for d, p := range netdevPorts(n.Snapshot) {
 		file := name(d, p)
 		if v, err := n.Facts.Files.Text(file); err == nil {
-			out = append(out, consensus.Value{Port: portName(d, p), Value: v, Path: "/" + file})
+			out = append(out, consensus.Value{Port: portName(d, p), Value: cmp.Or(v, empty), Path: "/" + file})
 		}
 	}
 	return out
