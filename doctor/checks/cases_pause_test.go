@@ -26,6 +26,7 @@ func pauseCases() []numberCase {
 		ethtool("pause-time", "rx_global_pause_duration", 100_000, 2_170_000, doctor.OutcomeFail),
 		ethtool("pause-time", "tx_global_pause_duration", 100_000, 2_170_000, doctor.OutcomeFail),
 		ethtool("pause-time", "pfc_pri3_rx_duration_us", 100_000, 2_170_000, doctor.OutcomeFail),
+		ethtool("pause-time", "pfc_pri3_tx_duration_us", 100_000, 2_170_000, doctor.OutcomeFail),
 		ethtool("pause-storm", "tx_pause_storm_error_events", 0, 1, doctor.OutcomeFail),
 		{
 			57, "lossless-discards", roce, nil, discards(0), discards(1),
