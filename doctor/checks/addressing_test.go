@@ -105,7 +105,7 @@ func reportCases() []reportCase {
 
 // TestReports checks that the node of each report is found faulty by the check of its cause.
 func TestReports(t *testing.T) {
-	for _, c := range reportCases() {
+	for _, c := range slices.Concat(reportCases(), networkReports()) {
 		t.Run(c.report, func(t *testing.T) {
 			r := diagnose(t, load(t, c.tree, c.change), c.id)
 			if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool {
