@@ -61,9 +61,40 @@ func measureLossless(j *judge, s *sample) []verdict {
 		out = append(out, v)
 	}
 	if len(out) == 0 {
+		out = measurePortDiscards(j, s, lossless, from)
+	}
+	if len(out) == 0 {
 		return []verdict{{
 			outcome: doctor.OutcomeNotApplicable, text: "the driver counts no discards of the lossless priorities",
 		}}
+	}
+	return out
+}
+
+// portDiscards is the counter of packets that a port dropped for lack of buffers, of all
+// priorities.
+const portDiscards = "rx_discards_phy"
+
+// measurePortDiscards judges the discards of a port whose driver doesn't count them by priority: a
+// warning, unless every priority is lossless.
+func measurePortDiscards(j *judge, s *sample, lossless []int, from string) []verdict {
+	var out []verdict
+	for _, c := range s.counters {
+		if c.Name != portDiscards {
+			continue
+		}
+		ch := s.change(c)
+		n, v, known := j.delta(ch)
+		if known {
+			v = j.count(s, c.Name, n, ch.AtLeast)
+		}
+		if v.outcome == doctor.OutcomeFail && len(lossless) < 8 {
+			v.outcome = doctor.OutcomeWarn
+			v.text += fmt.Sprintf(", and the driver doesn't tell the priority; lossless: %s (%s)",
+				strings.Trim(fmt.Sprint(lossless), "[]"), from)
+		}
+		v.evidence = []doctor.Evidence{changeEvidence(s, c)}
+		out = append(out, v)
 	}
 	return out
 }

@@ -152,6 +152,7 @@ func TestCounterDiscards(t *testing.T) {
 	prio3 := two{facts.CountersEthtool, "rx_prio3_discards", 0, 1}
 	prio0 := two{facts.CountersEthtool, "rx_prio0_discards", 0, 58591314012}
 	mlx5 := two{facts.CountersEthtool, "rx_prio0_packets", 0, 1}
+	ofPort := func(after uint64) two { return two{facts.CountersEthtool, "rx_discards_phy", 7, after} }
 	pfc := func(enabled uint8, list ...two) change {
 		return recorded(facts.Facts{
 			DCB:   known([]facts.DCB{{Netdev: net0, PFC: &facts.PFC{Enabled: enabled}}}),
@@ -179,6 +180,27 @@ func TestCounterDiscards(t *testing.T) {
 			"not counted", "lossless-discards", roceTree, pfc(1<<5, prio0),
 			[]string{"not-applicable " + net0},
 			"no discards of",
+		},
+		{
+			"of the port, one priority lossless", "lossless-discards", roceTree, pfc(1<<3, ofPort(8)),
+			[]string{"warn " + net0},
+			"rx_discards_phy rose by 1 in 10s, and the driver doesn't tell the priority; lossless: 3 (PFC by dcbnl)",
+		},
+		{
+			"of the port, all priorities lossless", "lossless-discards", roceTree, pfc(0xff, ofPort(8)),
+			[]string{"fail " + net0},
+			"rx_discards_phy rose by 1",
+		},
+		{"none of the port", "lossless-discards", roceTree, pfc(1<<3, ofPort(7)), []string{"pass node"}, ""},
+		{
+			"of the port, no PFC", "lossless-discards", roceTree, pfc(0, ofPort(8)),
+			[]string{"not-applicable " + net0},
+			"no priority is lossless",
+		},
+		{ // the priorities tell that others lost packets
+			"of the port beside the priority's", "lossless-discards", roceTree, pfc(1<<3, ofPort(8), two{
+				facts.CountersEthtool, "rx_prio3_discards", 0, 0,
+			}), []string{"pass node"}, "",
 		},
 		{
 			"without dcbnl, by mlx5's counters", "lossless-discards", roceTree,

@@ -49,14 +49,14 @@ func pauseCounterRules() []counterRule {
 			id: "lossless-discards", numbers: []int{57}, group: doctor.GroupQoS, scope: scopeNetdev,
 			title: "packets of a lossless priority that a compute port dropped",
 			counters: countersIn(facts.CountersEthtool, "rx_prio?_discards", "rx_prio?_buf_discard",
-				"rx_prio?_cong_discard"),
-			limits:   increase(doctor.OutcomeFail, "a lossless priority loses nothing"),
-			compares: "discards of a lossless priority",
-			measure:  measureLossless, historic: never, uses: []facts.Kind{facts.KindDCB},
+				"rx_prio?_cong_discard", portDiscards),
+			limits:  increase(doctor.OutcomeFail, "a lossless priority loses nothing"),
+			measure: measureLossless, historic: never, uses: []facts.Kind{facts.KindDCB},
 			explanation: prose.Join(`
 				The port dropped packets of a priority with PFC: its buffers were full, since pause frames came
 				too late or were ignored. The buffer is too small for the length of the cable and the MTU, or the switch
-				does not use PFC on this priority. RDMA repeats all that follows a lost packet.`),
+				does not use PFC on this priority. RDMA repeats all that follows a lost packet. A driver without
+				counters of each priority has one for all of them (rx_discards_phy), also for lossy ones.`),
 			remedy: "Use PFC on the same priority in the switch, and a receive buffer with enough room for the " +
 				"cable's length and the MTU.",
 			actions: func(s *sample) []doctor.Action {
