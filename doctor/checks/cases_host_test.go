@@ -96,6 +96,13 @@ func hostCases() []numberCase {
 			recorded(facts.Facts{Clock: failed[facts.ClockDiscipline]()}),
 			doctor.OutcomeWarn, "node", doctor.OutcomeUnknown,
 		},
+		{
+			88, "job-environment", "02_rocev2_8hca", nil,
+			variables("NCCL_IB_HCA", "=mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7"),
+			variables("NCCL_IB_HCA", "=mlx5_8,mlx5_9"),
+			recorded(facts.Facts{Environment: failed[map[string]string]()}),
+			doctor.OutcomeFail, "NCCL_IB_HCA", doctor.OutcomeUnknown,
+		},
 	}
 }
 

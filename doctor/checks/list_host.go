@@ -6,6 +6,7 @@ import "github.com/rdmakit/rdmakit/doctor"
 func hostChecks() []doctor.Check {
 	return []doctor.Check{
 		clockSync(),
+		jobEnvironment(),
 		gpudirect(),
 		gpuAffinity(),
 		acs(),
