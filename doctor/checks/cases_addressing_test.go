@@ -108,6 +108,11 @@ func addressingCases() []numberCase {
 			fail("sys/class/net/ens1np0/mtu", syscall.EIO), doctor.OutcomeWarn, "mlx5_0:1", doctor.OutcomeUnknown,
 		},
 		{
+			64, "verbs-mtu", "01_ib_8hca", nil, verbsMTUs(8, 4096, 4096), verbsMTUs(8, 4096, 2048),
+			recorded(facts.Facts{Verbs: failed[[]facts.VerbsPort]()}),
+			doctor.OutcomeWarn, "mlx5_0:1", doctor.OutcomeUnknown,
+		},
+		{
 			65, "path-mtu", "49_bond", nil, probed(facts.Probe{Netdev: "ens1np0", Tried: 9000, PathMTU: 9000}),
 			probed(facts.Probe{Netdev: "ens1np0", Tried: 9000, PathMTU: 1500}),
 			probed(facts.Probe{Netdev: "ens1np0", Tried: 9000}),

@@ -8,6 +8,7 @@ func addressingChecks() []doctor.Check {
 		gidIndex(),
 		rpFilter(),
 		railRoute(),
+		verbsMTU(),
 		pathMTU(),
 		duplicateAddress(),
 		neighbourTable(),

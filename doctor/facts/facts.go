@@ -26,6 +26,7 @@ const (
 	KindPCI       Kind = "pci"        // configuration space of PCI functions
 	KindDaemons   Kind = "daemons"    // limits of the daemons that start jobs
 	KindShm       Kind = "shm"        // size of /dev/shm
+	KindVerbs     Kind = "verbs"      // libibverbs: MTUs of ports
 
 	KindEnvironment Kind = "environment" // variables of collective libraries
 )
@@ -48,6 +49,7 @@ func (k Kind) What() string {
 		KindPCI:       "configuration space of cards, GPUs and the bridges above them",
 		KindDaemons:   "limits of the daemons that start jobs",
 		KindShm:       "the size of /dev/shm (statfs)",
+		KindVerbs:     "the MTUs of ports (libibverbs)",
 
 		KindEnvironment: "the environment's settings of collective libraries",
 	}[k]
@@ -76,6 +78,7 @@ type Facts struct {
 	PCI       *Datum[[]PCIFunction]   `json:"pci,omitempty"`
 	Daemons   *Datum[[]Daemon]        `json:"daemons,omitempty"`
 	Shm       *Datum[FileSystem]      `json:"shm,omitempty"`
+	Verbs     *Datum[[]VerbsPort]     `json:"verbs,omitempty"`
 
 	Environment *Datum[map[string]string] `json:"environment,omitempty"`
 }
@@ -154,6 +157,8 @@ func (f *Facts) slotOf(k Kind) slot {
 		return slotOf[[]Daemon]{&f.Daemons}
 	case KindShm:
 		return slotOf[FileSystem]{&f.Shm}
+	case KindVerbs:
+		return slotOf[[]VerbsPort]{&f.Verbs}
 	case KindEnvironment:
 		return slotOf[map[string]string]{&f.Environment}
 	}
@@ -164,6 +169,6 @@ func (f *Facts) slotOf(k Kind) slot {
 func Kinds() []Kind {
 	return []Kind{
 		KindLinks, KindRoutes, KindEthtool, KindModules, KindDCB, KindDevlink, KindKernelLog, KindRates, KindProbe,
-		KindResolver, KindFilter, KindClock, KindPCI, KindDaemons, KindShm, KindEnvironment,
+		KindResolver, KindFilter, KindClock, KindPCI, KindDaemons, KindShm, KindVerbs, KindEnvironment,
 	}
 }

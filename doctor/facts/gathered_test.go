@@ -61,7 +61,8 @@ func allKinds(at time.Time) *facts.Facts {
 		PCI:       &facts.Datum[[]facts.PCIFunction]{Taken: at, Took: 13 * time.Second},
 		Daemons:   &facts.Datum[[]facts.Daemon]{Taken: at, Took: 14 * time.Second},
 		Shm:       &facts.Datum[facts.FileSystem]{Taken: at, Took: 15 * time.Second},
+		Verbs:     &facts.Datum[[]facts.VerbsPort]{Taken: at, Took: 16 * time.Second},
 
-		Environment: &facts.Datum[map[string]string]{Taken: at, Took: 16 * time.Second},
+		Environment: &facts.Datum[map[string]string]{Taken: at, Took: 17 * time.Second},
 	}
 }

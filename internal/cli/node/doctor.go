@@ -17,11 +17,12 @@ import (
 	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/record/kernel"
-	"github.com/rdmakit/rdmakit/internal/record/sources"
+	"github.com/rdmakit/rdmakit/internal/record/verbsports"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 	"github.com/rdmakit/rdmakit/internal/version"
 	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/verbs/provider/ibverbs"
 )
 
 // Output formats that only doctor has beside the usual four.
@@ -279,7 +280,7 @@ func noteObstacles(app *cli.App, snap *inventory.Snapshot) {
 // collectors returns the collectors of a run, with those of rates and of peers if the user asks for
 // them.
 func (f doctorFlags) collectors(app *cli.App, root fs.FS, peers []netip.Addr) []facts.Collector {
-	list := kernel.Collectors(app.Now)
+	list := append(kernel.Collectors(app.Now), verbsports.Collector(app.Now, ibverbs.Describe))
 	if f.interval > 0 {
 		list = append(list, kernel.Rates(kernel.RatesSource{
 			Root: root, Interval: f.interval, Now: app.Now, Ethtool: kernel.EthtoolOf(list),

@@ -14,7 +14,9 @@ import (
 	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/record/kernel"
+	"github.com/rdmakit/rdmakit/internal/record/verbsports"
 	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/verbs/provider/ibverbs"
 )
 
 // explainCheck describes one of the checks.
@@ -43,7 +45,7 @@ func explainCheck(app *cli.App, cmd *cobra.Command, all []doctor.Check, id strin
 	for i, pattern := range c.Reads {
 		list.Items = append(list.Items, output.Item{Key: cli.FirstOnly(i, "reads"), Value: output.Plain(pattern)})
 	}
-	collectors := kernel.Collectors(time.Now)
+	collectors := append(kernel.Collectors(time.Now), verbsports.Collector(time.Now, ibverbs.Describe))
 	for i, k := range c.Facts {
 		add(cli.FirstOnly(i, "asks for"), kindText(collectors, k))
 	}

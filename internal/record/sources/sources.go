@@ -13,11 +13,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/rdmakit/rdmakit/doctor/facts"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
+	"github.com/rdmakit/rdmakit/internal/record/verbsports"
 	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/verbs/recording"
 )
 
 // Causes of errors for names that are not a source of the kind.
@@ -100,6 +103,7 @@ func ReadBundle(name string, r io.Reader) (*Node, error) {
 func FromBundle(b *bundle.Bundle, label string) (*Node, error) {
 	n := &Node{Sources: b.Sources(), Bundle: b}
 	n.facts, _ = b.Facts() // checked when it was opened
+	addVerbs(n.facts, n.Root)
 	if err := checkRoot(n.Root, label); err != nil {
 		return nil, err
 	}
@@ -135,7 +139,28 @@ func FromFS(root fs.FS, closeRoot func() error, label string) (*Node, error) {
 		n.Close()
 		return nil, fmt.Errorf("open %s: %w", label, err)
 	}
+	addVerbs(n.facts, root)
 	return n, nil
+}
+
+// addVerbs adds to the facts what the recording of libibverbs has of ports, if there is one. One
+// that can't be read gives a datum that says so: everything else is still of use.
+func addVerbs(f *facts.Facts, root fs.FS) {
+	data, err := fs.ReadFile(root, bundle.VerbsFile)
+	if f.Verbs != nil || errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	f.Verbs = facts.Read(time.Now, func() ([]facts.VerbsPort, error) {
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", bundle.VerbsFile, err)
+		}
+		rec, err := recording.Decode(data)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", bundle.VerbsFile, err)
+		}
+		return verbsports.Of(&rec)
+	})
+	f.Verbs.Taken, f.Verbs.Took = time.Time{}, 0 // the file has no time
 }
 
 // IsRoot reports whether a directory is the root of a node.

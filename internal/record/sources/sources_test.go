@@ -5,9 +5,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/rdmakit/rdmakit/doctor/facts"
+	"github.com/rdmakit/rdmakit/internal/record/bundle"
+	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 	"github.com/rdmakit/rdmakit/internal/record/sources"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
@@ -63,5 +68,46 @@ func TestOpenWrong(t *testing.T) {
 	half := fstest.MapFS{"sys": {Mode: fs.ModeDir}, "live.json": {Data: []byte("{")}}
 	if _, err := sources.FromFS(half, nil, "half"); err == nil {
 		t.Error("FromFS takes a broken live.json")
+	}
+}
+
+// TestVerbsOfRecording reads the MTUs of ports from the recording of libibverbs.
+func TestVerbsOfRecording(t *testing.T) {
+	const port = `{"schema":1,"library":{"name":"x"},"devices":[{"name":"mlx5_0","devName":"uverbs0",
+		"guid":"0000:0000:0000:0001","nodeType":1,"transport":0,"numCompVectors":1,"attributes":{},
+		"ports":[{"number":1,"attributes":{"state":4,"maxMTU":5,"activeMTU":3}}]}]}`
+	for _, c := range []struct {
+		name, verbs string
+		want        []facts.VerbsPort
+		err         string
+	}{
+		{"recorded", port, []facts.VerbsPort{{Object: "mlx5_0:1", MaxMTU: 4096, ActiveMTU: 1024}}, ""},
+		{"damaged", `{"schema":`, nil, "read verbs.json: "},
+		{"of another version", `{"schema":99}`, nil, "read verbs.json: "},
+	} {
+		tree := nodetree.New()
+		if err := errors.Join(tree.Mkdir("sys"), tree.Set("verbs.json", c.verbs)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := sources.FromFS(tree.FS(), nil, "test")
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		b, err := sources.FromBundle(&bundle.Bundle{Tree: tree}, "test")
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		for _, f := range []*facts.Facts{n.Facts(), b.Facts()} {
+			switch err := f.State(facts.KindVerbs); {
+			case c.err == "" && (err != nil || !slices.Equal(f.Verbs.Value, c.want)):
+				t.Errorf("%s: %v, %+v; want %+v", c.name, err, f.Verbs, c.want)
+			case c.err != "" && (err == nil || !strings.HasPrefix(err.Error(), c.err)):
+				t.Errorf("%s: %v, want %q", c.name, err, c.err)
+			}
+		}
+	}
+	n, err := sources.FromFS(fstest.MapFS{"sys/x": {}}, nil, "test")
+	if err != nil || !errors.Is(n.Facts().State(facts.KindVerbs), facts.ErrNotGathered) {
+		t.Errorf("without a recording: %v, %v; want not gathered", err, n.Facts().State(facts.KindVerbs))
 	}
 }
