@@ -10,6 +10,7 @@ import (
 // Changes are the differences between the findings of an earlier report and those of this one. Only
 // what deserves a look is compared: findings of outcome info, warn, unknown and fail that count.
 type Changes struct {
+	// New also has entries of GID tables that have moved, which only the comparison shows.
 	New     []Finding `json:"new"`
 	Gone    []Finding `json:"gone"` // of the earlier report; their checks now pass
 	Changed []Change  `json:"changed"`
@@ -117,6 +118,7 @@ func (r *Report) Compare(before Report) error {
 			c.NotJudged = append(c.NotJudged, f)
 		}
 	}
+	c.New = append(c.New, r.movedGIDs(before)...)
 	r.Since = &c
 	return nil
 }

@@ -58,9 +58,9 @@ that need root are listed with the reason, and don't count. --list lists the che
 -o prom for the textfile collector of node_exporter. --nagios prints the line of a monitoring plugin
 and has its exit codes: 0 no fault, 1 a warning, 2 a failed check, 3 no result.
 
---since FILE compares with an earlier report of this node (-o json) and lists what is new, changed,
-gone and vanished. The exit code is then that of the findings that are new or worse than before, and
-7 if a device has vanished.
+--since FILE compares with an earlier report of this node (-o json, or its bundle, which has one) and
+lists what is new, changed, gone and vanished, also GIDs that have moved to another index. The exit
+code is then that of the findings that are new or worse than before, and 7 if a device has vanished.
 
 Counters of errors only grow, and one value doesn't show when. With --interval, doctor reads all
 counters twice and judges what happened in between, under the load of that moment.
@@ -136,7 +136,7 @@ func (f *doctorFlags) addTo(cmd *cobra.Command) {
 			"until the end of that day if given; can be repeated")
 	flags.StringVar(&f.suppressions, "suppressions", "", "don't count the findings that are accepted in `FILE` (YAML)")
 	flags.StringVar(&f.thresholds, "thresholds", "", "use the limits in `FILE` (YAML)")
-	flags.StringVar(&f.since, "since", "", "compare with the earlier report in `FILE` (-o json)")
+	flags.StringVar(&f.since, "since", "", "compare with the earlier report in `FILE` (-o json, or a bundle)")
 	flags.DurationVar(&f.budget, "budget", 0,
 		"`DURATION` that all checks together may take; those that are left have no result (default: no limit)")
 	flags.StringVar(&f.exitOn, "exit-on", "", "least `OUTCOME` that the exit code reports: "+

@@ -1,8 +1,9 @@
 package node
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/text/spelling"
 )
 
@@ -45,11 +47,16 @@ func (f doctorFlags) readFiles(all []doctor.Check, opts *doctor.Options) error {
 	return nil
 }
 
-// readReport reads the file of --since.
+// readReport reads the file of --since: a report, or a bundle, which has the report of its node.
 func readReport(file string) (*doctor.Report, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, cli.InputError(fmt.Errorf("--since: %w", err))
+	}
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) { // gzip (RFC 1952)
+		if data, err = reportOfBundle(file, data); err != nil {
+			return nil, cli.Exitf(cli.ExitUsage, "--since: %w", err)
+		}
 	}
 	r, err := doctor.ParseReport(data)
 	if err != nil {
@@ -59,16 +66,18 @@ func readReport(file string) (*doctor.Report, error) {
 	return &r, nil
 }
 
-// named returns a quoted key for an error after sep, "" for one that is no name: whoever may run
-// the program with more privilege must not see other files through its errors.
-func named(sep, key string) string {
-	if len(key) > 64 || !keyName.MatchString(key) {
-		return ""
+// reportOfBundle returns what doctor said of the node when it was recorded.
+func reportOfBundle(file string, data []byte) ([]byte, error) {
+	b, err := bundle.Read(file, bytes.NewReader(data))
+	if err != nil {
+		return nil, err
 	}
-	return sep + strconv.Quote(key)
+	report, err := fs.ReadFile(b.Tree.FS(), bundle.FindingsDir+"/doctor.json")
+	if err != nil {
+		return nil, fmt.Errorf("the bundle %s has no report of doctor: %w", file, err)
+	}
+	return report, nil
 }
-
-var keyName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // fields returns the values of a mapping by key. It reports keys that are not allowed or duplicate.
 func fields(file string, m *yaml.Node, allowed ...string) (map[string]*yaml.Node, error) {

@@ -1,0 +1,81 @@
+package doctor_test
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// gidNode is a node whose RoCE port has an IPv4 address at an index of its GID table.
+func gidNode(index int, addr string) *inventory.Snapshot {
+	return &inventory.Snapshot{
+		Host: inventory.Host{Name: "n"},
+		Devices: []inventory.Device{{Name: "mlx5_0", Ports: []inventory.Port{{
+			Number: 1, Path: "/sys/class/infiniband/mlx5_0/ports/1", LinkLayer: inventory.LinkLayerEthernet,
+			Transport: inventory.TransportRoCEv2, GIDs: []inventory.GIDEntry{
+				{Index: 0, GID: ib.GIDFromAddr(netip.MustParseAddr("fe80::1")), Type: inventory.GIDTypeRoCEv2},
+				{Index: index, GID: ib.GIDFromAddr(netip.MustParseAddr(addr)), Type: inventory.GIDTypeRoCEv2},
+			},
+		}}}},
+	}
+}
+
+// gidReport runs a check of the given ID on the node.
+func gidReport(t *testing.T, s *inventory.Snapshot, id string, opts doctor.Options) doctor.Report {
+	t.Helper()
+	c := doctor.Check{
+		ID: id, Title: "t", Severity: doctor.OutcomeFail, Explanation: "e", Remedy: "r", Sources: []string{"s"},
+		Run: func(context.Context, *doctor.Input) []doctor.Finding {
+			return []doctor.Finding{{Outcome: doctor.OutcomeInfo, Object: "mlx5_0:1", Summary: "pinned"}}
+		},
+	}
+	r, err := doctor.Run(t.Context(), []doctor.Check{c}, doctor.Input{Snapshot: s}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return saved(t, r)
+}
+
+// TestMovedGID has the entry of NVIDIA/nccl 1333 and 2157: after the link was down, the address is
+// at another index.
+func TestMovedGID(t *testing.T) {
+	const id = "gid-index"
+	accepted := doctor.Options{Suppressions: []doctor.Suppression{{CheckID: id, Object: "mlx5_0:1", Reason: "x"}}}
+	for _, tt := range []struct {
+		name, id string
+		now      *inventory.Snapshot
+		opts     doctor.Options
+		want     string // of the new finding, "" for none
+	}{
+		{"moved", id, gidNode(5, "10.0.0.1"), doctor.Options{}, "moved from index 3 to 5 since"},
+		{"as before", id, gidNode(3, "10.0.0.1"), doctor.Options{}, ""},
+		{"another address", id, gidNode(5, "10.0.0.2"), doctor.Options{}, ""},
+		{"accepted", id, gidNode(5, "10.0.0.1"), accepted, ""},
+		{"without the check", "other", gidNode(5, "10.0.0.1"), doctor.Options{}, ""},
+	} {
+		before := gidReport(t, gidNode(3, "10.0.0.1"), id, doctor.Options{})
+		if !slices.Equal(before.GIDs, []doctor.GIDEntry{{
+			Port: "mlx5_0:1", Index: 3, GID: "0000:0000:0000:0000:0000:ffff:0a00:0001",
+			Path: "/sys/class/infiniband/mlx5_0/ports/1/gids/3",
+		}}) {
+			t.Fatalf("the report has the entries %+v", before.GIDs)
+		}
+		r := gidReport(t, tt.now, tt.id, tt.opts)
+		if err := r.Compare(before); err != nil {
+			t.Fatal(err)
+		}
+		found := slices.ContainsFunc(r.Since.Worse(), func(f doctor.Finding) bool {
+			return f.Outcome == doctor.OutcomeWarn && f.Object == "mlx5_0:1" && strings.Contains(f.Summary, tt.want) &&
+				len(f.Evidence) == 2 && len(f.Remedy) == 2
+		})
+		if tt.want == "" && len(r.Since.New) > 0 || tt.want != "" && !found {
+			t.Errorf("%s: new findings %+v, want %q", tt.name, r.Since.New, tt.want)
+		}
+	}
+}
