@@ -6,6 +6,9 @@ import (
 	"net/netip"
 )
 
+// PathRDMASystem is the path of a [Problem] about the settings of the RDMA subsystem (rdma system).
+const PathRDMASystem = "rdma system"
+
 // LiveSource provides data of a running kernel that is not in its file tree.
 // A recorded [Live] is a LiveSource too.
 type LiveSource interface {

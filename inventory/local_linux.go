@@ -64,6 +64,7 @@ func (k kernelLive) system(ctx context.Context, l *Live) error {
 	case errors.Is(err, errors.ErrUnsupported):
 		return nil
 	case err != nil:
+		l.Problems = append(l.Problems, Problem{Path: PathRDMASystem, Error: err.Error()})
 		return err
 	case sys.SharedNetns == nil:
 	case *sys.SharedNetns:

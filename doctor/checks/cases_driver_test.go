@@ -69,5 +69,10 @@ func driverCases() []numberCase {
 			live(`"netnsMode": "shared",`, ""),
 			doctor.OutcomeInfo, "node", doctor.OutcomeNotApplicable,
 		},
+		{
+			19, "netns-mode", "61_ib_vfs_host", nil, live(`"shared"`, `"exclusive"`), nil,
+			live(`"netnsMode": "shared",`, `"problems": [{"path": "rdma system", "error": "input/output error"}],`),
+			doctor.OutcomeInfo, "node", doctor.OutcomeUnknown,
+		},
 	}
 }

@@ -3,6 +3,7 @@ package checks_test
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rdmakit/rdmakit/doctor"
@@ -130,6 +131,8 @@ func peers(alter func(i int, pfc *facts.PFC, ets *facts.ETS)) func(i int, d *fac
 func qosCases() []numberCase {
 	lossless := dcbOf(losslessDCB, nil)
 	unknown := recorded(facts.Facts{DCB: failed[[]facts.DCB]()})
+	ecnOn := all(onPorts("ecn/roce_np/enable/3", "1"), onPorts("ecn/roce_rp/enable/3", "1"))
+	ecnOff := all(ecnOn, onPort(1, "ecn/roce_rp/enable/3", "0"))
 	return []numberCase{
 		{
 			48, "roce-trust", qosTree, lossless,
@@ -157,11 +160,13 @@ func qosCases() []numberCase {
 		},
 		{
 			52, "roce-ecn", qosTree, all(lossless, ecn("0")),
-			all(onPorts("ecn/roce_np/enable/3", "1"), onPorts("ecn/roce_rp/enable/3", "1")),
-			all(onPorts("ecn/roce_np/enable/3", "1"), onPorts("ecn/roce_rp/enable/3", "1"),
-				onPort(1, "ecn/roce_rp/enable/3", "0")),
-			noFiles("ecn"),
+			ecnOn, ecnOff, noFiles("ecn"),
 			doctor.OutcomeWarn, "mlx5_1:1", doctor.OutcomeNotApplicable,
+		},
+		{
+			52, "roce-ecn", qosTree, all(lossless, ecn("0")),
+			ecnOn, ecnOff, all(ecnOn, fail("sys/class/net/ens1np0/ecn/roce_rp/enable/3", syscall.EIO)),
+			doctor.OutcomeWarn, "mlx5_1:1", doctor.OutcomeUnknown,
 		},
 		{
 			53, "cnp-class", qosTree, lossless,
@@ -174,6 +179,11 @@ func qosCases() []numberCase {
 			54, "rdma-cm-class", qosTree, lossless,
 			rdmaCMs("106"), all(rdmaCMs("106"), rdmaCM(5, "106", "IB/RoCE v1")), nil,
 			doctor.OutcomeWarn, "mlx5_5:1", doctor.OutcomeNotApplicable,
+		},
+		{
+			54, "rdma-cm-class", qosTree, lossless, rdmaCMs("106"), all(rdmaCMs("106"), rdmaCM(5, "0", "RoCE v2")),
+			all(rdmaCMs("106"), rdmaCM(5, "many", "RoCE v2")),
+			doctor.OutcomeWarn, "mlx5_5:1", doctor.OutcomeUnknown,
 		},
 		{
 			55, "traffic-class", qosTree, nil,
@@ -195,6 +205,12 @@ func qosCases() []numberCase {
 			59, "cc-algorithm", qosTree, nil,
 			broadcom("cc_mode", "0x1"), all(broadcom("cc_mode", "0x1"), broadcomOn(2, "cc_mode", "0x0")), nil,
 			doctor.OutcomeWarn, "mlx5_2:1", doctor.OutcomeNotApplicable,
+		},
+		{
+			59, "cc-algorithm", qosTree, nil,
+			broadcom("cc_mode", "0x1"), all(broadcom("cc_mode", "0x1"), broadcomOn(2, "cc_mode", "0x0")),
+			all(broadcom("cc_mode", "0x1"), broadcomOn(2, "cc_mode", "on")),
+			doctor.OutcomeWarn, "mlx5_2:1", doctor.OutcomeUnknown,
 		},
 		{
 			60, "dcbx-peer", qosTree, nil,

@@ -32,6 +32,9 @@ func netnsMode() doctor.Check {
 func runNetnsMode(_ context.Context, in *doctor.Input) []doctor.Finding {
 	s := in.Snapshot
 	mode := s.Host.NetnsMode
+	if p, ok := in.ProblemAt(inventory.PathRDMASystem); ok && mode == inventory.NetnsModeUnknown {
+		return []doctor.Finding{doctor.Unknown(doctor.ObjectNode, "the kernel did not tell the mode: %s", p.Error)}
+	}
 	if mode == inventory.NetnsModeUnknown {
 		return []doctor.Finding{doctor.NotApplicable(doctor.ObjectNode,
 			"the kernel did not tell the mode (rdma system)")}
