@@ -109,6 +109,9 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 	}
 	if in.Snapshot != nil {
 		r.Node, r.Unseen = in.Snapshot.Host.Name, in.Snapshot.Unseen()
+		if o, why := unmetDevices(&in); o == OutcomeNotApplicable {
+			r.NoDevice = why
+		}
 		r.Objects, r.GIDs = objectsOf(in.Snapshot), gidsOf(in.Snapshot)
 	}
 	chosen := slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return !opts.Selects(c.ID) })

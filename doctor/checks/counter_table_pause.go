@@ -50,8 +50,9 @@ func pauseCounterRules() []counterRule {
 			title: "packets of a lossless priority that a compute port dropped",
 			counters: countersIn(facts.CountersEthtool, "rx_prio?_discards", "rx_prio?_buf_discard",
 				"rx_prio?_cong_discard", portDiscards),
-			limits:  increase(doctor.OutcomeFail, "a lossless priority loses nothing"),
-			measure: measureLossless, historic: never, uses: []facts.Kind{facts.KindDCB},
+			limits:   increase(doctor.OutcomeFail, "a lossless priority loses nothing"),
+			compares: "discards of a lossless priority",
+			measure:  measureLossless, historic: never, uses: []facts.Kind{facts.KindDCB},
 			explanation: prose.Join(`
 				The port dropped packets of a priority with PFC: its buffers were full, since pause frames came
 				too late or were ignored. The buffer is too small for the length of the cable and the MTU, or the switch

@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -65,6 +66,17 @@ func readReport(file string) (*doctor.Report, error) {
 	}
 	return &r, nil
 }
+
+// named returns a quoted key for an error after sep, "" for one that is no name: whoever may run
+// the program with more privilege must not see other files through its errors.
+func named(sep, key string) string {
+	if len(key) > 64 || !keyName.MatchString(key) {
+		return ""
+	}
+	return sep + strconv.Quote(key)
+}
+
+var keyName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // reportOfBundle returns what doctor said of the node when it was recorded.
 func reportOfBundle(file string, data []byte) ([]byte, error) {
