@@ -72,6 +72,12 @@ func TestNoDevice(t *testing.T) {
 	if code != doctor.NagiosUnknown || !strings.HasPrefix(line, "RDMA UNKNOWN - "+why) || !strings.Contains(line, age) {
 		t.Errorf("Nagios = %q, %d", line, code)
 	}
+	failed := run(t, doctor.Input{Snapshot: &inventory.Snapshot{}}, doctor.Options{},
+		giving("card-driver", found(doctor.OutcomeFail, "x")))
+	line, code = failed.Nagios()
+	if code != doctor.NagiosCritical || !strings.HasPrefix(line, "RDMA CRITICAL - 1 check") {
+		t.Errorf("Nagios of a failed check = %q, %d", line, code)
+	}
 	page, err := r.HTML(doctor.PageInput{})
 	if err != nil {
 		t.Fatal(err)

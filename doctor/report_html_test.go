@@ -34,7 +34,9 @@ func TestHTMLCounts(t *testing.T) {
 		return c
 	}
 	pass, absent := doctor.Passed("", "the others are well"), doctor.NotApplicable("", "no GPU")
-	r := run(t, in, doctor.Options{Shadow: []string{"trial"}, Suppressions: []doctor.Suppression{{CheckID: "muted"}}},
+	r := run(t, in, doctor.Options{Shadow: []string{"trial"}, Suppressions: []doctor.Suppression{
+		{CheckID: "muted", Object: "mlx5_0:1", Reason: "spare"}, {CheckID: "muted"},
+	}},
 		of("fails", doctor.GroupLink, append(ports(doctor.OutcomeFail, "link is bad"), pass)...),
 		of("passes", doctor.GroupLink, doctor.Passed("mlx5_0:1", "well"), doctor.Passed("mlx5_1:1", "good")),
 		of("unread", doctor.GroupHost, append(ports(doctor.OutcomeUnknown, "can't read /sys/mlx5_N/x"), pass)...),
@@ -65,12 +67,16 @@ func TestHTMLCounts(t *testing.T) {
 			t.Errorf("%s: the head has %d more than the parts", name, n)
 		}
 	}
+	if strings.Contains(string(data), ">0 passed<") {
+		t.Error("the page lists what passed in a part without a check that passed")
+	}
 	text := strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(string(data), " ")), " ")
 	for _, want := range []string{
 		"mlx5_0:1, mlx5_1:1, mlx5_2:1 : link is bad pass : the others are well",
 		"mlx5_0:1, mlx5_1:1, mlx5_2:1 : can&#39;t read /sys/*/x pass : the others are well",
 		"/sys/*/y does not exist (absent)",
-		"muted mlx5_0:1, mlx5_1:1, mlx5_2:1 : mlx5_0, mlx5_1, mlx5_2 is slow",
+		"muted mlx5_0:1 : mlx5_0 is slow (suppressed: spare)",
+		"muted mlx5_1:1, mlx5_2:1 : mlx5_1, mlx5_2 is slow (suppressed)",
 		"trial mlx5_0:1, mlx5_1:1, mlx5_2:1 : mlx5_0, mlx5_1, mlx5_2 is odd",
 		"1 passed passes : well passes : good",
 	} {

@@ -88,6 +88,7 @@ func TestValidateThresholds(t *testing.T) {
 		{map[string]float64{"use-fail": 500}, "threshold use-fail: 500 % is more than 100 %"},
 		{map[string]float64{"request-warn": 5000}, "threshold request-warn: 5000 B is above request-note, 4096 B"},
 		{map[string]float64{"request-note": 128}, "threshold request-note: 128 B is below request-warn, 512 B"},
+		{map[string]float64{"request-note": 512}, ""},
 		{map[string]float64{"errors-warn": 1000}, ""}, // other units
 		{map[string]float64{"offset-warn": 3}, ""},
 	} {

@@ -401,7 +401,8 @@ func TestGroupedLines(t *testing.T) {
 		trial = append(trial, f)
 	}
 	accepted[8].Suppressed = &doctor.Suppression{Reason: "another reason"}
-	r := reportOf(t, unknown, absent, accepted, trial)
+	other := []doctor.Finding{finding(doctor.OutcomeNotApplicable, "node", "/sys/mlx5_8/pkeys/0 does not exist")}
+	r := reportOf(t, unknown, absent, accepted, trial, other)
 	for i := range 9 {
 		name := fmt.Sprintf("mlx5_%d", i)
 		r.Objects = append(r.Objects, doctor.Object{Kind: doctor.KindDevice, Name: name},
@@ -412,13 +413,13 @@ func TestGroupedLines(t *testing.T) {
 	for d, want := range map[Detail][]string{
 		DetailVerbose: {
 			"UNKNOWN  a\n  " + ports + ", mlx5_8:1\n    no usable value in /sys/*/pkeys/0\n",
-			"\n  b: /sys/*/pkeys/0 does not exist\n",
+			"\n  b, e: /sys/mlx5_8/pkeys/0 does not exist\n  b: /sys/*/pkeys/0 does not exist\n",
 			"\nsuppressed: c " + ports + ": MTU of " + devices + " is small (warn, suppressed: known)\n" +
 				"suppressed: c mlx5_8:1: MTU of mlx5_8 is small (warn, suppressed: another reason)\n",
 			"\non trial, not counted: d " + ports + ", mlx5_8:1: MTU of " + devices + ", mlx5_8 is small (warn)\n",
 		},
 		DetailShort: {
-			"\nnot applicable: 1 check: /sys/*/pkeys/0 does not exist\n",
+			"\nnot applicable: 2 checks: /sys/mlx5_8/pkeys/0 does not exist (2); /sys/*/pkeys/0 does not exist\n",
 			"\nsuppressed: c " + ports + " (8): MTU of " + devices + " is small (warn, suppressed: known)\n",
 			"\non trial, not counted: d " + ports[:len("mlx5_0:1, ")*6] + "… mlx5_8:1 (9): MTU",
 		},

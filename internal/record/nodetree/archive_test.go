@@ -83,6 +83,22 @@ func TestFromTarGzDamaged(t *testing.T) {
 			t.Errorf("FromTarGz with byte %d changed = %v, want %v", at, err, ErrDamaged)
 		}
 	}
+	zr, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tape := make([]byte, 2000) // of a tar that was cut before it was packed
+	if _, err := io.ReadFull(zr, tape); err != nil {
+		t.Fatal(err)
+	}
+	var cut bytes.Buffer
+	zw := gzip.NewWriter(&cut)
+	if _, err := zw.Write(tape); err != nil || zw.Close() != nil {
+		t.Fatal(err)
+	}
+	if _, err := FromTarGz(&cut); !errors.Is(err, ErrDamaged) {
+		t.Errorf("FromTarGz of half a tar = %v, want %v", err, ErrDamaged)
+	}
 	if _, err := FromTarGz(bytes.NewReader(append(data, 0))); err == nil || errors.Is(err, ErrDamaged) {
 		t.Errorf("FromTarGz with data after the archive = %v", err)
 	}
