@@ -36,7 +36,7 @@ type Check struct {
 	Remedy string `json:"remedy"`
 	// Sources name where the rule comes from: specification section, kernel file, manual page.
 	Sources []string `json:"sources"`
-	// Numbers are those of the catalogue (docs/catalogue.md) that the check covers.
+	// Numbers are those of the catalogue that the check covers (docs/checks.md).
 	Numbers []int `json:"numbers,omitempty"`
 	// Group is the part of the node that the check is about.
 	Group Group `json:"group"`

@@ -19,7 +19,8 @@ import (
 	"github.com/rdmakit/rdmakit/doctor"
 )
 
-//go:generate go run ../gendocs -o ../../docs/checks.md
+//go:generate go test -run TestExamples -update .
+//go:generate go run ../gendocs -examples testdata/examples.json -o ../../docs/checks.md
 
 // All returns every check, in the order in which a report shows those of equal outcome: first the
 // ones that keep RDMA from working, then by part of the node.
