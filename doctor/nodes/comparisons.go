@@ -35,7 +35,7 @@ type Comparison struct {
 // report.
 func Comparisons() []Comparison {
 	return slices.Concat(versionComparisons(), linkComparisons(), qosComparisons(), hostComparisons(),
-		rateComparisons())
+		bootstrapComparisons(), rateComparisons())
 }
 
 func versionComparisons() []Comparison {

@@ -52,9 +52,15 @@ type Report struct {
 	// NotCompared is what no two nodes have, so that it could not be compared: IDs of
 	// [Comparisons].
 	NotCompared []string `json:"notCompared,omitempty"`
-	// Unmatched holds the suppressions whose object no node has: their names are misspelt, or the
-	// objects are of nodes that are not among these.
-	Unmatched []doctor.Suppression `json:"unmatchedSuppressions,omitempty"`
+	// Without lists the nodes for which something is not known that others have, so that they were
+	// not compared in it.
+	Without []Without `json:"without,omitempty"`
+}
+
+// Without is a comparison in which some nodes have no part.
+type Without struct {
+	Comparison string   `json:"comparison"` // ID of a [Comparison]
+	Nodes      []string `json:"nodes"`      // their sources
 }
 
 // NodeReport is the report of a node, with its source.
@@ -79,7 +85,7 @@ func Run(ctx context.Context, checks []doctor.Check, list []Node, opts Options) 
 	}
 	r := Report{Schema: Schema, Verdict: doctor.OutcomeNotApplicable}
 	digests := make([]*consensus.Node, 0, len(list))
-	have := map[string]int{}
+	have := map[string][]string{} // sources of the nodes that have values, by comparison
 	rates := ratesOf(list)
 	for i, n := range list {
 		opts.Node.Recording = n.Recording
@@ -97,14 +103,17 @@ func Run(ctx context.Context, checks []doctor.Check, list []Node, opts Options) 
 		maps.Copy(values, rates[i])
 		for id, values := range values {
 			digest.Add(values...)
-			have[id]++
+			have[id] = append(have[id], n.Source)
 		}
 		digests = append(digests, digest)
 	}
 	r.Comparison = consensus.Compare(digests, opts.Comparison)
 	for _, c := range Comparisons() {
-		if have[c.ID] < 2 {
+		switch missing := without(list, have[c.ID]); {
+		case len(have[c.ID]) < 2:
 			r.NotCompared = append(r.NotCompared, c.ID)
+		case len(missing) > 0:
+			r.Without = append(r.Without, Without{c.ID, missing})
 		}
 	}
 	for _, s := range opts.Node.Suppressions {
@@ -114,6 +123,17 @@ func Run(ctx context.Context, checks []doctor.Check, list []Node, opts Options) 
 	}
 	r.Verdict = r.Verdict.Worse(outcome(r.Comparison))
 	return r, nil
+}
+
+// without returns the sources of the nodes with RDMA devices that are not in the list.
+func without(list []Node, have []string) []string {
+	var missing []string
+	for _, n := range list {
+		if len(n.Snapshot.Devices) > 0 && !slices.Contains(have, n.Source) {
+			missing = append(missing, n.Source)
+		}
+	}
+	return missing
 }
 
 // outcome returns a comparison's verdict in the terms of doctor.
@@ -185,21 +205,12 @@ func consensusChecks() []consensus.Check {
 // Numbers returns the numbers of the catalogue that the comparison covers, sorted: those of
 // [Comparisons], and those of package consensus.
 func Numbers() []int {
-	return slices.Sorted(maps.Keys(ByNumber()))
-}
-
-// ByNumber returns the IDs of the comparisons that cover each number of the catalogue: those of
-// package consensus first.
-func ByNumber() map[int][]string {
-	all := map[int][]string{
-		3: {"hca-set"}, 6: {"rate"}, 7: {"link-layer"}, 11: {"duplicate-guid", "duplicate-system-guid"},
-		16: {"device-name"}, 62: {"gid-index"}, 63: {"mtu"}, 72: {"socket"}, 73: {"pkey", "pkey-limited"},
-		74: {"fabric", "duplicate-lid"},
-	}
+	// hca-set, rate, link-layer, duplicate GUIDs, device names, GID index, MTU, socket, P_Key,
+	// fabric
+	all := []int{3, 6, 7, 11, 16, 62, 63, 72, 73, 74}
 	for _, c := range Comparisons() {
-		for _, n := range c.Numbers {
-			all[n] = append(all[n], c.ID)
-		}
+		all = append(all, c.Numbers...)
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }

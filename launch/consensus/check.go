@@ -42,6 +42,7 @@ const (
 	checkSameNode  = "same-node"
 	checkHost      = "duplicate-host"
 	checkGUID      = "duplicate-guid"
+	checkSystem    = "duplicate-system-guid"
 	checkGID       = "duplicate-gid"
 	checkMAC       = "duplicate-mac"
 	checkLID       = "duplicate-lid"
@@ -90,6 +91,12 @@ var duplicateChecks = []Check{
 		"the fabric treats two cards with the same GUID as one card",
 		"check the GUIDs that were set for virtual functions (ip link show), or the firmware settings " +
 			"of the card",
+	},
+	{
+		checkSystem, SeverityNote, "system image GUIDs of cards",
+		"tools that group devices by it, such as ibnetdiscover and UFM, take the two nodes' cards for one: that is " +
+			"right for hosts of one multi-host card, and for a DPU and its host",
+		"check whether one card's firmware was programmed with the GUIDs of another (flint -d DEVICE query)",
 	},
 	{
 		checkGID, SeverityBreaks, "GIDs, the addresses of rails",

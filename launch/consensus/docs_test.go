@@ -37,9 +37,11 @@ func TestChecks(t *testing.T) {
 		seen[c.ID] = true
 	}
 	for list, ids := range map[*[]Check][]string{
-		&nodeChecks:      {checkNoRDMA, checkHCASet, checkSwapped},
-		&duplicateChecks: {checkSameNode, checkHost, checkGUID, checkGID, checkMAC, checkLID, checkLimited},
-		&noteChecks:      {checkSocket, checkShared, checkUnknown, checkUncertain},
+		&nodeChecks: {checkNoRDMA, checkHCASet, checkSwapped},
+		&duplicateChecks: {
+			checkSameNode, checkHost, checkGUID, checkSystem, checkGID, checkMAC, checkLID, checkLimited,
+		},
+		&noteChecks: {checkSocket, checkShared, checkUnknown, checkUncertain},
 	} {
 		for _, id := range ids {
 			if findCheck(*list, id).ID != id {

@@ -38,7 +38,7 @@ func (o *owners) add(value string, m *member, file, text string) {
 // findDuplicates finds values that two nodes share but must not.
 func (c *comparison) findDuplicates() {
 	unique := c.sameNodes()
-	hosts, guids, gids, macs := newOwners(), newOwners(), newOwners(), newOwners()
+	hosts, guids, systems, gids, macs := newOwners(), newOwners(), newOwners(), newOwners(), newOwners()
 	lids := map[ib.SubnetPrefix]*owners{}
 	for _, m := range unique {
 		if m.host != "" {
@@ -51,6 +51,9 @@ func (c *comparison) findDuplicates() {
 			}
 			if !r.portGUID.IsZero() && r.portGUID != r.nodeGUID {
 				guids.add(r.portGUID.String(), m, portFile(r, "gids/0"), r.name())
+			}
+			if !r.systemGUID.IsZero() && r.systemGUID != r.nodeGUID {
+				systems.add(r.systemGUID.String(), m, path.Join(r.path, "../../sys_image_guid"), r.name())
 			}
 			for _, e := range r.gids {
 				gids.add(e.addr.String(), m, portFile(r, fmt.Sprintf("gids/%d", e.index)), r.name())
@@ -67,8 +70,8 @@ func (c *comparison) findDuplicates() {
 			}
 		}
 	}
-	for i, o := range []*owners{hosts, guids, gids, macs} {
-		id := []string{checkHost, checkGUID, checkGID, checkMAC}[i]
+	for i, o := range []*owners{hosts, guids, systems, gids, macs} {
+		id := []string{checkHost, checkGUID, checkSystem, checkGID, checkMAC}[i]
 		c.reportDuplicates(findCheck(duplicateChecks, id), o)
 	}
 	for _, prefix := range slices.Sorted(maps.Keys(lids)) {

@@ -84,6 +84,7 @@ type rail struct {
 	lid        ib.LID
 	portGUID   ib.GUID
 	nodeGUID   ib.GUID
+	systemGUID ib.GUID  // of the card
 	pkey       *ib.PKey // at index 0
 }
 
@@ -182,7 +183,7 @@ func (n *Node) addPort(snap *inventory.Snapshot, d *inventory.Device, p *invento
 		own: p.Rail, device: strings.Clone(d.Name), port: p.Number,
 		path: strings.Clone(p.Path), transport: p.Transport,
 		layer: p.LinkLayer, netdev: strings.Clone(p.Netdev), mtu: int(p.ActiveMTU), gid: plan.GID, fabric: p.Fabric,
-		lid: deref(p.LID), nodeGUID: deref(d.NodeGUID),
+		lid: deref(p.LID), nodeGUID: deref(d.NodeGUID), systemGUID: deref(d.SystemGUID),
 	}
 	if p.Rate != nil {
 		r.rate = p.Rate.GbPerSecond

@@ -16,6 +16,7 @@ import (
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/doctor/nodes"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/launch/consensus"
 )
@@ -194,6 +195,14 @@ func nodesBlocks(r nodes.Report, detail Detail) []output.Block {
 		blocks = append(blocks, output.Line(
 			output.Dim("not compared, for fewer than two nodes have it: "+strings.Join(r.NotCompared,
 				", ")).Flow(cli.TextWidth)))
+	}
+	if len(r.Without) > 0 {
+		var list []string
+		for _, w := range r.Without {
+			list = append(list, w.Comparison+" ("+english.List(w.Nodes, 3)+")")
+		}
+		blocks = append(blocks, output.Line(output.Dim("not compared on nodes where it is not known: "+
+			strings.Join(list, ", ")).Flow(cli.TextWidth)))
 	}
 	return blocks
 }
