@@ -92,8 +92,7 @@ func runPacketFilter(_ context.Context, in *doctor.Input) []doctor.Finding {
 			passed++
 		}
 	}
-	switch {
-	case passed > 0 && worst(findings).Compare(doctor.OutcomeInfo) <= 0:
+	if passed > 0 && worst(findings).Compare(doctor.OutcomeInfo) <= 0 {
 		text := fmt.Sprintf("the packet filter accepts %s of RoCE's and jobs' packets", english.Count(passed, "way"))
 		pass := doctor.Passed(doctor.ObjectNode, text, doctor.Evidence{
 			Path: "nf_tables", Value: english.Count(len(in.Facts.Filter.Value), "rule and policy"),

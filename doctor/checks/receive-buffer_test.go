@@ -93,6 +93,17 @@ func TestReceiveBuffer(t *testing.T) {
 			[]string{"not-applicable node"},
 			"no network device",
 		},
+		{
+			"a member of a bond", "06_none",
+			all(jumbo, func(t *testing.T, tree *nodetree.Tree) {
+				t.Helper()
+				if err := tree.Link("sys/class/net/eth0/master", "../bond0"); err != nil {
+					t.Fatal(err)
+				}
+			}, socketBuffers(small, small, "")),
+			[]string{"not-applicable node"},
+			"no network device",
+		},
 		{"not recorded", "06_none", nil, []string{"not-applicable node", "not-applicable node"}, ""},
 		{
 			"the largest MTU", "46_usb_thunderbolt",

@@ -226,3 +226,13 @@ func TestStepsAgainstAMissingDevice(t *testing.T) {
 		t.Errorf("in a container: %q", got)
 	}
 }
+
+// TestStepsAgainstAMissingModule checks that the advice for other obstacles is a comment, because
+// it can be a package to install.
+func TestStepsAgainstAMissingModule(t *testing.T) {
+	for _, f := range diagnose(t, load(t, "43_no_module"), "card-driver").Findings {
+		if len(f.Remedy) != 1 || !strings.HasPrefix(f.Remedy[0], "# modprobe mlx5_ib   # in Ubuntu of") {
+			t.Errorf("%s: %q", f.Object, f.Remedy)
+		}
+	}
+}

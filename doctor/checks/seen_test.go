@@ -139,14 +139,21 @@ func TestAsRootOnlyWhatApplies(t *testing.T) {
 		KernelLog: &facts.Datum[[]facts.KernelMessage]{Denied: "operation not permitted"},
 		Filter:    &facts.Datum[[]facts.FilterRule]{Denied: "operation not permitted"},
 	})
-	for _, c := range []struct{ id, tree, want string }{
-		{"kernel-log", "06_none", "not-applicable node"},
-		{"kernel-log", "01_ib_8hca", "needs-privilege node"},
-		{"kernel-log", "42_unbound", "needs-privilege node"}, // the log may say why
-		{"packet-filter", "01_ib_8hca", "not-applicable node"},
-		{"packet-filter", "49_bond", "needs-privilege node"},
+	down := all(state("mlx5_0", "1: DOWN", "3: Disabled"), state("mlx5_1", "1: DOWN", "3: Disabled"),
+		remove("sys/class/infiniband/mlx5_bond_0"))
+	for _, c := range []struct {
+		id, tree string
+		change   change
+		want     string
+	}{
+		{"kernel-log", "06_none", all(), "not-applicable node"},
+		{"kernel-log", "01_ib_8hca", all(), "needs-privilege node"},
+		{"kernel-log", "43_no_module", all(), "needs-privilege node"}, // the log may say why
+		{"packet-filter", "01_ib_8hca", all(), "not-applicable node"},
+		{"packet-filter", "49_bond", all(), "needs-privilege node"},
+		{"packet-filter", "49_bond", down, "not-applicable node"},
 	} {
-		if got := brief(diagnose(t, load(t, c.tree, denied), c.id)); !slices.Equal(got, []string{c.want}) {
+		if got := brief(diagnose(t, load(t, c.tree, denied, c.change), c.id)); !slices.Equal(got, []string{c.want}) {
 			t.Errorf("%s on %s: %v, want %s", c.id, c.tree, got, c.want)
 		}
 	}

@@ -369,9 +369,9 @@ func TestHostSituations(t *testing.T) {
 		},
 		{
 			"files, but no size of /dev/shm", "shared-memory", "01_ib_8hca",
-			openFiles("1024", "8192"),
+			openFiles("8192", "8192"),
 			[]string{"not-applicable /dev/shm"},
-			"Max open files = 1024, at most 8192",
+			"Max open files = 8192, at most 8192",
 		},
 		{
 			"few files, and no size of /dev/shm", "shared-memory", "01_ib_8hca",

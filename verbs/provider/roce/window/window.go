@@ -10,8 +10,10 @@ package window
 import "github.com/rdmakit/rdmakit/wire/ib"
 
 const (
-	Least = 8   // packets of the smallest window
-	Most  = 256 // packets of the largest window
+	// Least is the smallest window, in packets.
+	Least = 8
+	// Most is the largest window, in packets.
+	Most = 256
 )
 
 // The kernel charges packets to twice the size of a buffer: those of a segmented send by little
