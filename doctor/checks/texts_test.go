@@ -13,7 +13,7 @@ import (
 // pageOf returns what the reference says about a check.
 func pageOf(t *testing.T, id string) string {
 	t.Helper()
-	return strings.Join(strings.Fields(string(doctor.Markdown([]doctor.Check{check(t, id)}))), " ")
+	return strings.Join(strings.Fields(string(doctor.Markdown([]doctor.Check{check(t, id)}, nil, nil))), " ")
 }
 
 // TestReference checks statements of the reference against their sources.
@@ -129,7 +129,7 @@ func TestRemoteErrorsLeaveTheCable(t *testing.T) {
 // TestFailMeansSlowToo checks that the definition of a failure covers those that only take
 // bandwidth, such as a rail at half the rate.
 func TestFailMeansSlowToo(t *testing.T) {
-	page := string(doctor.Markdown(nil))
+	page := string(doctor.Markdown(nil, nil, nil))
 	if !strings.Contains(page, "| fail | jobs don't run, hang, fall back to TCP, or lose much of their bandwidth |") {
 		t.Errorf("the reference defines fail otherwise: %s", page)
 	}

@@ -52,6 +52,9 @@ type Report struct {
 	// NotCompared is what no two nodes have, so that it could not be compared: IDs of
 	// [Comparisons].
 	NotCompared []string `json:"notCompared,omitempty"`
+	// Unmatched holds the suppressions whose object no node has: their names are misspelt, or the
+	// objects are of nodes that are not among these.
+	Unmatched []doctor.Suppression `json:"unmatchedSuppressions,omitempty"`
 	// Without lists the nodes for which something is not known that others have, so that they were
 	// not compared in it.
 	Without []Without `json:"without,omitempty"`
@@ -205,12 +208,21 @@ func consensusChecks() []consensus.Check {
 // Numbers returns the numbers of the catalogue that the comparison covers, sorted: those of
 // [Comparisons], and those of package consensus.
 func Numbers() []int {
-	// hca-set, rate, link-layer, duplicate GUIDs, device names, GID index, MTU, socket, P_Key,
-	// fabric
-	all := []int{3, 6, 7, 11, 16, 62, 63, 72, 73, 74}
-	for _, c := range Comparisons() {
-		all = append(all, c.Numbers...)
+	return slices.Sorted(maps.Keys(ByNumber()))
+}
+
+// ByNumber returns the IDs of the comparisons that cover each number of the catalogue: those of
+// package consensus first.
+func ByNumber() map[int][]string {
+	all := map[int][]string{
+		3: {"hca-set"}, 6: {"rate"}, 7: {"link-layer"}, 11: {"duplicate-guid", "duplicate-system-guid"},
+		16: {"device-name"}, 62: {"gid-index"}, 63: {"mtu"}, 72: {"socket"}, 73: {"pkey", "pkey-limited"},
+		74: {"fabric", "duplicate-lid"},
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	for _, c := range Comparisons() {
+		for _, n := range c.Numbers {
+			all[n] = append(all[n], c.ID)
+		}
+	}
+	return all
 }
