@@ -95,7 +95,7 @@ Exit codes:
     7   not everything could be measured: too few nodes joined, or the run was ended early`,
 		Example: `  rdmactl cluster verify --local 4
   rdmactl cluster verify --hosts 'gpu[001-016]' --budget 5m
-  rdmactl cluster verify --hosts nodes.txt --ssh 'ssh -F lab.conf' --gentle 10 --yes
+  rdmactl cluster verify --hosts nodes.txt --remote-path rdmactl --gentle 10 --yes
   srun -N 16 rdmactl cluster verify --budget 5m --yes
   rdmactl cluster verify --workers 16 --listen 192.0.2.1:7700
   rdmactl cluster verify --local 8 --rails 2 --stages reach,pairs --budget 1m
