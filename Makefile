@@ -162,8 +162,8 @@ picture: ## record what rdmactl demo prints, and draw it for README
 	go run ./internal/cli/gendocs docs
 
 .PHONY: bench-verify
-bench-verify: ## score the verdicts of cluster verifications on emulated clusters, and write docs/verification.md; several minutes
-	go run ./integration/verify -v -doc docs/verification.md
+bench-verify: ## score the verdicts of cluster verifications on emulated clusters, and write docs/verdicts.md; several minutes
+	go run ./integration/verify -v -doc docs/verdicts.md
 
 .PHONY: bench-fabric
 bench-fabric: ## measure sweeps against infiniband-diags under ibsim, at most 25 minutes (QUICK=1: compare results only)

@@ -1,7 +1,7 @@
 // Command verify scores the verdicts of a verification on emulated clusters with planted faults,
-// and writes the tables of docs/verification.md.
+// and writes the tables of docs/verdicts.md.
 //
-//	go run ./integration/verify -doc docs/verification.md       # everything, several minutes
+//	go run ./integration/verify -doc docs/verdicts.md       # everything, several minutes
 //	go run ./integration/verify -seed 1000 -scenarios 50 -v     # other scenarios, with all mistakes
 //	go run ./integration/verify -only 17                        # one scenario and its verdicts
 //

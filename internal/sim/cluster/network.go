@@ -18,7 +18,7 @@ import (
 )
 
 // NetworkOptions say how much smaller and slower than its hardware an emulated network is. The zero
-// value has the scale that docs/verification.md derives.
+// value has the scale that docs/verdicts.md derives.
 type NetworkOptions struct {
 	Rate float64 // of a card in bits per second; 0: 8 Mb/s
 	// Time is by how much latencies and their jitter are longer; 0: 20. Pauses and outages are as
