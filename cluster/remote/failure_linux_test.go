@@ -82,7 +82,7 @@ func TestLoginFailures(t *testing.T) {
 		t.Run(tt.own, func(t *testing.T) {
 			t.Parallel()
 			cfg := s.config("cat")
-			cfg.SSH = s.clientFile(fmt.Sprint("ssh_config_", i), "Host node1\n"+tt.own)
+			cfg.SSH = s.clientFile(fmt.Sprintf("ssh_config_%02d", i), "Host node1\n"+tt.own)
 			s.fails(t, cfg, tt.kind, tt.text)
 		})
 	}

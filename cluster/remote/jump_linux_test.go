@@ -56,7 +56,7 @@ func TestJump(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			cfg := s.config("cat")
-			cfg.SSH = s.clientFile(fmt.Sprint("ssh_config_", i), tt.own)
+			cfg.SSH = s.clientFile(fmt.Sprintf("ssh_config_%02d", i), tt.own)
 			if tt.kind == "" {
 				session, err := start(t.Context(), "node1", cfg)
 				if err != nil {
@@ -86,7 +86,7 @@ func TestShared(t *testing.T) {
 		jumping(sharing),
 	} {
 		host := []string{"node1", "jump"}[i]
-		cfg.SSH = s.clientFile(fmt.Sprint("ssh_config_", i), own)
+		cfg.SSH = s.clientFile(fmt.Sprintf("ssh_config_%02d", i), own)
 		socket := s.file(host)
 		if i == 0 { // sharing by others is not begun, but used
 			exchange(t, s.started(cfg))
