@@ -50,15 +50,11 @@ func (f *verifyFlags) takeOver(flags *pflag.FlagSet) error {
 		return cli.InputError(fmt.Errorf("open journal: %w", err))
 	}
 	defer func() { _ = file.Close() }() // nothing was written
-	run, _, err := leader.ReadJournal(file)
+	run, size, err := leader.ReadJournal(file)
 	if err != nil {
 		return cli.Exitf(cli.ExitUsage, "resume %s: %w", f.resume, err)
 	}
-	o := &run.Options
-	var stages []string
-	for _, s := range o.Stages {
-		stages = append(stages, string(s))
-	}
+	o, stages := &run.Options, stageNames(run.Options.Stages)
 	same := func(name string, equal bool, had any) {
 		if flags.Changed(name) && !equal {
 			err = errors.Join(err, fmt.Errorf("--%s differs from the journal's, %v", name, had))
@@ -75,7 +71,7 @@ func (f *verifyFlags) takeOver(flags *pflag.FlagSet) error {
 			"--resume takes the plan from the journal: leave these flags out")
 	}
 	f.stages, f.budget, f.step, f.flows, f.seed, f.gentle = stages, o.Budget, o.Step, o.Flows, o.Seed, o.Gentle
-	f.old = run
+	f.old, f.oldSize = run, size
 	return setStart(flags, run.Start)
 }
 
@@ -177,12 +173,8 @@ func (f *verifyFlags) openJournal(app *cli.App) (*os.File, error) {
 	if err != nil {
 		return nil, cli.InputError(fmt.Errorf("open journal: %w", err))
 	}
-	_, size, err := leader.ReadJournal(file)
-	if err == nil {
-		err = file.Truncate(size)
-	}
-	if err == nil {
-		_, err = file.Seek(size, io.SeekStart)
+	if err = file.Truncate(f.oldSize); err == nil {
+		_, err = file.Seek(f.oldSize, io.SeekStart)
 	}
 	if err != nil {
 		_ = file.Close() // nothing was written

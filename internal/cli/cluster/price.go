@@ -29,8 +29,7 @@ type planDocument struct {
 	OverBudget bool `json:"overBudget"`
 }
 
-func newPlanDocument(p *plan.Plan) planDocument {
-	c := p.Cost()
+func newPlanDocument(p *plan.Plan, c plan.Cost) planDocument {
 	return planDocument{
 		Schema: planSchema, Nodes: len(p.Cluster.Nodes), Cards: cardsOf(p), Options: p.Options, Cost: c,
 		OverBudget: overBudget(p, c),
@@ -61,8 +60,9 @@ func (f *verifyFlags) printPlan(app *cli.App) error {
 
 // showPlan prints the price of a plan, stage by stage.
 func (f *verifyFlags) showPlan(app *cli.App, p *plan.Plan) error {
-	f.warnBudget(app, p, p.Cost())
-	return app.Out.Print(newPlanDocument(p), planTable(p.Cost()), output.Paragraph(priceOf(p, p.Cost())))
+	c := p.Cost()
+	f.warnBudget(app, p, c)
+	return app.Out.Print(newPlanDocument(p, c), planTable(c), output.Paragraph(priceOf(p, c)))
 }
 
 // planTable lists the stages with their price.
@@ -88,8 +88,7 @@ func planTable(c plan.Cost) output.Table {
 }
 
 // printPrice prints what the plan costs, or what is left of it.
-func (f *verifyFlags) printPrice(app *cli.App, p *plan.Plan) {
-	c := p.Rest(f.done())
+func (f *verifyFlags) printPrice(app *cli.App, p *plan.Plan, c plan.Cost) {
 	app.Out.Note("%s", priceOf(p, c))
 	f.warnBudget(app, p, c)
 }
@@ -123,11 +122,7 @@ func priceOf(p *plan.Plan, c plan.Cost) string {
 		text += fmt.Sprintf(", up to %.0f GB, %.1f GB by one card", c.Bytes/giga, c.MostPerCard/giga)
 	}
 	if len(c.Trimmed) > 0 {
-		names := make([]string, len(c.Trimmed))
-		for i, n := range c.Trimmed {
-			names[i] = string(n)
-		}
-		text += "; shortened by the budget: " + strings.Join(names, ", ")
+		text += "; shortened by the budget: " + strings.Join(stageNames(c.Trimmed), ", ")
 	}
 	return text
 }
@@ -141,8 +136,7 @@ const (
 )
 
 // ask asks on a terminal before a run that takes long or sends much.
-func (f *verifyFlags) ask(ctx context.Context, app *cli.App, p *plan.Plan) error {
-	c := p.Rest(f.done())
+func (f *verifyFlags) ask(ctx context.Context, app *cli.App, c plan.Cost) error {
 	if f.yes || c.Time <= freeTime && c.MostPerCard <= freeBytes ||
 		!app.IsTerminal(app.Stdin) || !app.IsTerminal(app.Stderr) {
 		return nil

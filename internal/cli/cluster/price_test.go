@@ -61,7 +61,7 @@ func TestAsk(t *testing.T) {
 			app := &cli.App{
 				Stdin: strings.NewReader(tt.answer), Stderr: &shown, IsTerminal: func(any) bool { return tt.terminal },
 			}
-			err := tt.flags.ask(t.Context(), app, tt.plan)
+			err := tt.flags.ask(t.Context(), app, tt.plan.Cost())
 			if (err != nil) != tt.stopped || (shown.String() != "") != tt.asked {
 				t.Errorf("ask = %v after %q, want asked %v, stopped %v", err, shown.String(), tt.asked, tt.stopped)
 			}
@@ -78,18 +78,22 @@ func TestAskInterrupted(t *testing.T) {
 	t.Cleanup(func() { _ = out.Close() })
 	app := &cli.App{Stdin: in, Stderr: io.Discard, IsTerminal: func(any) bool { return true }}
 	f := verifyFlags{}
-	if err := f.ask(ctx, app, planOf(t, 64, 0, plan.Options{})); !errors.Is(err, ended) {
+	if err := f.ask(ctx, app, planOf(t, 64, 0, plan.Options{}).Cost()); !errors.Is(err, ended) {
 		t.Errorf("ask = %v, want %v", err, ended)
 	}
 }
 
 // TestPlanDocument is the price of a plan whose budget can't be met.
 func TestPlanDocument(t *testing.T) {
-	d := newPlanDocument(planOf(t, 4, 8, plan.Options{Budget: time.Second}))
+	document := func(budget time.Duration) planDocument {
+		p := planOf(t, 4, 8, plan.Options{Budget: budget})
+		return newPlanDocument(p, p.Cost())
+	}
+	d := document(time.Second)
 	if !d.OverBudget || d.Nodes != 4 || d.Cards != 4 || d.Cost.Rounds != 1 || d.Cost.Stages[0].Full != 3 {
 		t.Errorf("document of a plan beyond its budget: %+v", d)
 	}
-	if d := newPlanDocument(planOf(t, 4, 8, plan.Options{Budget: 1250 * time.Millisecond})); d.OverBudget {
+	if d := document(1250 * time.Millisecond); d.OverBudget {
 		t.Errorf("document of a plan that just meets its budget: %+v", d)
 	}
 }

@@ -34,8 +34,10 @@ func (f *verifyFlags) run(
 	if err := newFiles(f.output.html, f.output.save); err != nil {
 		return err
 	}
-	if err := f.checkJournal(app, wholefile.Free); err != nil && !f.plan {
-		return err
+	if !f.plan {
+		if err := f.checkJournal(app, wholefile.Free); err != nil {
+			return err
+		}
 	}
 	sources, err := readTopologies(f.topology)
 	if err != nil {
@@ -54,18 +56,21 @@ func (f *verifyFlags) run(
 	if err == nil && f.plan {
 		return errors.Join(f.showPlan(app, p), fleet.End(ctx))
 	}
+	var cost plan.Cost
 	if err == nil {
-		compareNodes(app, fleet)
-		f.printPrice(app, p)
+		compareNodes(ctx, app, fleet)
+		cost = p.Rest(f.done())
+		f.printPrice(app, p, cost)
 		err = f.checkUse(app, fleet)
 	}
 	if err == nil {
-		err = f.ask(ctx, app, p)
+		err = f.ask(ctx, app, cost)
 	}
 	if err != nil {
 		return errors.Join(err, fleet.End(ctx))
 	}
-	run, err := f.measure(ctx, app, fleet, leader.Config{Plan: p, LeavesFrom: leavesFrom, Start: start})
+	c := leader.Config{Plan: p, LeavesFrom: leavesFrom, Start: start}
+	run, err := f.measure(ctx, app, fleet, c, cost.Rounds)
 	if run == nil {
 		return errors.Join(err, fleet.End(ctx))
 	}
@@ -159,8 +164,8 @@ const shownCards = 3
 
 // compareNodes says before any traffic how the nodes differ; the report says it again, with the
 // evidence.
-func compareNodes(app *cli.App, fleet *leader.Fleet) {
-	nodes, err := fleet.Survey(context.Background())
+func compareNodes(ctx context.Context, app *cli.App, fleet *leader.Fleet) {
+	nodes, err := fleet.Survey(ctx)
 	if err != nil {
 		return
 	}
@@ -179,9 +184,9 @@ func compareNodes(app *cli.App, fleet *leader.Fleet) {
 // shownDifferences is how many differences of nodes are printed before the run.
 const shownDifferences = 8
 
-// measure runs the plan, with a journal.
+// measure runs the plan, of which so many rounds are left, with a journal.
 func (f *verifyFlags) measure(
-	ctx context.Context, app *cli.App, fleet *leader.Fleet, c leader.Config,
+	ctx context.Context, app *cli.App, fleet *leader.Fleet, c leader.Config, rounds int,
 ) (*result.Run, error) {
 	c.Scale, c.Leaves, c.Suspects, c.Now = fleet.Scale(), inferLeaves(app), verdict.Retest, app.Now
 	c.Resume = f.old
@@ -193,7 +198,7 @@ func (f *verifyFlags) measure(
 		defer func() { _ = j.Close() }() // each line was synced
 		c.Journal = leader.NewJournal(j)
 	}
-	progress := newProgress(app, c.Plan.Rest(f.done()).Rounds)
+	progress := newProgress(app, rounds)
 	c.Progress = progress.show
 	defer progress.done()
 	run, err := leader.Verify(ctx, fleet, c)

@@ -14,6 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/leader"
 	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 )
@@ -60,7 +61,8 @@ func cardTraffic(ctx context.Context, root fs.FS, device string, port int) (t re
 // netdevTraffic looks at the statistics of network devices, below root: of a bond, those of its
 // members.
 func netdevTraffic(ctx context.Context, root fs.FS, netdevs []string) (t result.Traffic, err error) {
-	sent, received, err := netdevBytes(root, netdevs)
+	r := sysfs.NewReader(root, toTheEnd)
+	sent, received, err := netdevBytes(r, netdevs)
 	if err != nil {
 		return t, err
 	}
@@ -68,7 +70,7 @@ func netdevTraffic(ctx context.Context, root fs.FS, netdevs []string) (t result.
 	if err != nil {
 		return t, err
 	}
-	sentLater, receivedLater, err := netdevBytes(root, netdevs)
+	sentLater, receivedLater, err := netdevBytes(r, netdevs)
 	if err != nil || sentLater < sent || receivedLater < received { // a device that was replaced
 		return t, errors.Join(err, errNoCounter)
 	}
@@ -78,20 +80,14 @@ func netdevTraffic(ctx context.Context, root fs.FS, netdevs []string) (t result.
 }
 
 // netdevBytes returns how much network devices have sent and received, in bytes.
-func netdevBytes(root fs.FS, netdevs []string) (sent, received uint64, err error) {
+func netdevBytes(r *sysfs.Reader, netdevs []string) (sent, received uint64, err error) {
 	for _, name := range netdevs {
-		for file, sum := range map[string]*uint64{"tx_bytes": &sent, "rx_bytes": &received} {
-			name := path.Join(sysfs.ClassNet, name, "statistics", file)
-			text, err := fs.ReadFile(root, name)
-			if err != nil {
-				return 0, 0, err
-			}
-			n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-			if err != nil {
-				return 0, 0, fmt.Errorf("%s: %w", name, err)
-			}
-			*sum += n
+		statistics := path.Join(sysfs.ClassNet, name, "statistics")
+		tx, rx := r.Uint(path.Join(statistics, "tx_bytes"), 64), r.Uint(path.Join(statistics, "rx_bytes"), 64)
+		if tx == nil || rx == nil {
+			return 0, 0, fmt.Errorf("%s: %w", name, errNoCounter)
 		}
+		sent, received = sent+*tx, received+*rx
 	}
 	if len(netdevs) == 0 {
 		return 0, 0, errNoCounter
@@ -104,29 +100,22 @@ func gigabits(bytes float64) float64 { return bytes * 8 / giga }
 // wait waits, and returns how long it was.
 func wait(ctx context.Context, d time.Duration) (time.Duration, error) {
 	began := time.Now()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return time.Since(began), nil
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	}
+	err := clock.Sleep(ctx, clock.System, d)
+	return time.Since(began), err
 }
 
 // netdevRate returns the speed of a network device in Gb/s, as text; "" if it is unknown.
 func netdevRate(root fs.FS, netdev string) string {
-	text, err := fs.ReadFile(root, path.Join(sysfs.ClassNet, netdev, "speed"))
-	if err != nil {
-		return ""
-	}
-	mbps, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || mbps <= 0 { // -1: unknown
+	mbps := sysfs.NewReader(root, toTheEnd).Int(path.Join(sysfs.ClassNet, netdev, "speed"))
+	if mbps == nil || *mbps <= 0 { // -1: unknown
 		return ""
 	}
 	const mega = 1e3
-	return strconv.FormatFloat(float64(mbps)/mega, 'g', -1, 64)
+	return strconv.FormatFloat(float64(*mbps)/mega, 'g', -1, 64)
 }
+
+// toTheEnd doesn't stop a reader: a few files are read at once.
+func toTheEnd() error { return nil }
 
 // hostRoot is the file system of this machine.
 func hostRoot() fs.FS { return os.DirFS("/") }

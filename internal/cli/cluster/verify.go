@@ -36,7 +36,8 @@ type verifyFlags struct {
 	gentle       float64
 	output       reportFlags
 
-	old *result.Run // of the journal to be resumed; nil for a new run
+	old     *result.Run // of the journal to be resumed; nil for a new run
+	oldSize int64       // of the journal up to its last whole line, in bytes
 }
 
 func newVerifyCommand(app *cli.App) *cobra.Command {
@@ -197,14 +198,19 @@ func (f *verifyFlags) validate() error {
 	}
 	for _, s := range f.stages {
 		if !slices.Contains(plan.Names(), plan.Name(s)) {
-			names := make([]string, len(plan.Names()))
-			for i, n := range plan.Names() {
-				names[i] = string(n)
-			}
-			return fmt.Errorf("--stages: no stage %q: there are %s", s, strings.Join(names, ", "))
+			return fmt.Errorf("--stages: no stage %q: there are %s", s, strings.Join(stageNames(plan.Names()), ", "))
 		}
 	}
 	return nil
+}
+
+// stageNames returns the names of stages as flags and people have them.
+func stageNames(names []plan.Name) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = string(n)
+	}
+	return out
 }
 
 // options returns the options of the plan.
