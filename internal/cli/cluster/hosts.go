@@ -27,11 +27,14 @@ type hostFlags struct {
 	names                 []string // of list, with user@ where it was given
 }
 
+// defaultSSH is the ssh program unless the user names one.
+const defaultSSH = "ssh"
+
 func (f *hostFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.list, "hosts", "", "start workers by ssh on the hosts of this `LIST`: gpu[001-064],login1, "+
 		"the name of a file, or - for standard input")
-	flags.StringVar(&f.ssh, "ssh", "ssh", "with --hosts: the ssh `PROGRAM`, with options")
+	flags.StringVar(&f.ssh, "ssh", defaultSSH, "with --hosts: the ssh `PROGRAM`, with options")
 	flags.StringVar(&f.remotePath, "remote-path", "", "with --hosts: start this rdmactl of the hosts, `PATH`, instead "+
 		"of copying this one there")
 }

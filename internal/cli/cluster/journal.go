@@ -14,6 +14,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/cluster/leader"
 	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/inventory"
 )
@@ -24,9 +25,10 @@ const journalPattern = "rdmakit-verify-20060102-150405.journal"
 // noJournal is the value of --journal for none.
 const noJournal = "none"
 
-// startFlags are the flags that say how workers are started. A journal has their values, so that
-// --resume alone starts the same ones.
-var startFlags = []string{"local", "rails", "workers", "listen", "hosts", "ssh", "remote-path"}
+// startFlags are the flags that say which workers are started. A journal has their values, so that
+// --resume alone starts the same ones. Those that name programs (--ssh, --remote-path) are not
+// among them: a journal may be somebody else's, and nothing that it says is run.
+var startFlags = []string{"local", "rails", "workers", "listen", "hosts"}
 
 // startOf returns the start flags that were given.
 func startOf(flags *pflag.FlagSet) map[string]string {
@@ -73,6 +75,18 @@ func (f *verifyFlags) takeOver(flags *pflag.FlagSet) error {
 	f.stages, f.budget, f.step, f.flows, f.seed, f.gentle = stages, o.Budget, o.Step, o.Flows, o.Seed, o.Gentle
 	f.old, f.oldSize = run, size
 	return setStart(flags, run.Start)
+}
+
+// resumeCommand is the command that continues the verification of a journal.
+func (f *verifyFlags) resumeCommand(journal string) string {
+	command := "rdmactl cluster verify --resume " + doctor.Quote(journal)
+	if f.hosts.list != "" && f.hosts.ssh != defaultSSH {
+		command += " --ssh " + doctor.Quote(f.hosts.ssh)
+	}
+	if f.hosts.remotePath != "" {
+		command += " --remote-path " + doctor.Quote(f.hosts.remotePath)
+	}
+	return command
 }
 
 // setStart sets the flags by which workers were started, if none was given.

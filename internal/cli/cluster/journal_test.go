@@ -53,3 +53,17 @@ func TestCheckJournal(t *testing.T) {
 		t.Error("64 nodes with 8 rails fit into 8 MiB")
 	}
 }
+
+// TestResumeCommand says what a journal doesn't have.
+func TestResumeCommand(t *testing.T) {
+	for want, hosts := range map[string]hostFlags{
+		"":                                 {ssh: defaultSSH},
+		" --ssh 'ssh -F x'":                {list: "a,b", ssh: "ssh -F x"},
+		" --remote-path '/opt/my rdmactl'": {list: "a,b", ssh: defaultSSH, remotePath: "/opt/my rdmactl"},
+	} {
+		f := verifyFlags{hosts: hosts}
+		if got := f.resumeCommand("j 1"); got != "rdmactl cluster verify --resume 'j 1'"+want {
+			t.Errorf("resumeCommand = %q, want %q after the journal", got, want)
+		}
+	}
+}

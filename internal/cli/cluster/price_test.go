@@ -109,6 +109,9 @@ func TestSetStart(t *testing.T) {
 		{nil, map[string]string{"local": "4", "rails": "2"}, "4 2", false},
 		{[]string{"--local", "3"}, map[string]string{"local": "4", "rails": "2"}, "3 1", false},
 		{nil, map[string]string{"html": "/etc/passwd"}, "0 1", true},
+		{nil, map[string]string{"hosts": "a,b", "ssh": "sh -c reboot"}, "0 1", true},
+		{nil, map[string]string{"hosts": "a,b", "remote-path": "/tmp/evil"}, "0 1", true},
+		{[]string{"--ssh", "ssh -F x"}, map[string]string{"local": "4"}, "4 1", false},
 		{nil, map[string]string{"local": "many"}, "0 1", true},
 		{nil, nil, "0 1", false},
 	} {

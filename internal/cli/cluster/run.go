@@ -206,7 +206,7 @@ func (f *verifyFlags) measure(
 		return nil, cli.WithHints(cli.Exitf(cli.ExitUsage, "%w", err), "start the same nodes as before")
 	}
 	if err != nil && j != nil {
-		app.Out.Note("to continue: rdmactl cluster verify --resume %s", doctor.Quote(j.Name()))
+		app.Out.Note("to continue: %s", f.resumeCommand(j.Name()))
 	}
 	return run, err
 }
