@@ -60,6 +60,19 @@ func runDevice(t *testing.T, g *guest.Guest, server, client string) deviceRun {
 	}
 }
 
+// fewestPackets returns how many packets a run takes that repeats none: a busy guest loses some now
+// and then, and then it is the smallest number of up to three runs, of which one was done.
+func fewestPackets(t *testing.T, g *guest.Guest, done deviceRun, want int, server, client string) int {
+	t.Helper()
+	fewest := done.packets
+	for range 2 {
+		if fewest > want {
+			fewest = min(fewest, runDevice(t, g, server, client).packets)
+		}
+	}
+	return fewest
+}
+
 // lines returns the sizes and numbers of messages in the output of a program of perftest.
 func lines(out string) (list [][2]int) {
 	for _, m := range figureLine.FindAllStringSubmatch(out, -1) {
@@ -127,10 +140,11 @@ func TestBenchDevice(t *testing.T) {
 			}
 			if tt.count {
 				want := runDevice(t, g, theirs, theirs+host).packets
-				if most := want + want/20; want < 100 || // a busy guest loses a packet now and then
-					client.packets < want || client.packets > most || server.packets < want || server.packets > most {
+				asClient := fewestPackets(t, g, client, want, theirs, ours+host)
+				asServer := fewestPackets(t, g, server, want, ours, theirs+host)
+				if asClient != want || asServer != want || want < 100 {
 					t.Errorf("rxe0 sent %d packets for our client, %d for our server, want %d as for perftest",
-						client.packets, server.packets, want)
+						asClient, asServer, want)
 				}
 			}
 			if !strings.Contains(client.said, "using GID index 1, RoCE v2 of 192.0.2.1 on eth0") {

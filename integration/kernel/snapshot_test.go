@@ -32,8 +32,8 @@ var replayed = [...][]string{
 
 // The times of scans, of counter readings and of gathering, values that change all the time, the
 // control groups of runs, and where a recording is from.
-var moving = regexp.MustCompile(`(?m)^ *"recording": \{\n(?:.*\n)*? *\},\n|^.*"?(taken|seconds|time)"?: .*$\n?|` +
-	`^node .*, recorded .*\n\n?|[0-9]+ messages|/run-[0-9a-f]+`)
+var moving = regexp.MustCompile(`(?m)^ *"recording": \{\n(?:.*\n)*? *\},\n|^.*"?(taken|seconds)"?: .*$\n?|` +
+	`^ *"time": ".*",$\n|^node .*, recorded .*\n\n?|[0-9]+ messages|/run-[0-9a-f]+`)
 
 // replays compares the output of commands, run as a user, on the guest and on a bundle of it.
 func replays(commands []string, file, as string) comparison {
