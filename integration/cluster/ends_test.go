@@ -21,14 +21,7 @@ func TestKilledWorker(t *testing.T) {
 	l := cluster(t)
 	ctx, cancel := context.WithTimeout(t.Context(), verifyLimit)
 	defer cancel()
-	v := verification{
-		lab: l, nodes: l.Nodes, start: bySSH,
-		args: append(short("reach,pairs,permutation"), "--journal", journal(t)),
-	}
-	v.begin(ctx, t)
-	if _, ok := v.until(stagePairs); !ok {
-		t.Fatalf("no stage of pairs: %v", v.end(t))
-	}
+	v := measuring(ctx, t, l, bySSH, append(short("reach,pairs,permutation"), "--journal", journal(t))...)
 	victim := l.Nodes[2]
 	if n, err := victim.Kill(syscall.SIGKILL, "cluster", "worker"); n != 1 || err != nil {
 		t.Fatalf("killed %d workers of %s: %v", n, victim.Name, err)
@@ -64,11 +57,7 @@ func TestResumedLeader(t *testing.T) {
 	defer cancel()
 	file := journal(t)
 	args := short("reach,pairs")
-	v := verification{lab: l, nodes: l.Nodes, start: bySSH, args: append(args, "--journal", file)}
-	v.begin(ctx, t)
-	if _, ok := v.until(stagePairs); !ok {
-		t.Fatalf("no stage of pairs: %v", v.end(t))
-	}
+	v := measuring(ctx, t, l, bySSH, append(args, "--journal", file)...)
 	if err := v.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +70,7 @@ func TestResumedLeader(t *testing.T) {
 	if killed.exit == 0 || len(killed.summary.Stages) > 0 {
 		t.Fatalf("the leader was not killed: %v", killed)
 	}
-	v = verification{lab: l, nodes: l.Nodes, start: bySSH, args: append(args, "--resume", file)}
+	v = &verification{lab: l, nodes: l.Nodes, start: bySSH, args: append(args, "--resume", file)}
 	v.begin(ctx, t)
 	o := v.end(t)
 	t.Log(o.brief())

@@ -44,11 +44,7 @@ func TestLeaderEnds(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), verifyLimit)
 			defer cancel()
-			v := verification{lab: l, nodes: l.Nodes, args: append(short("reach,pairs"), "--journal", journal(t))}
-			v.begin(ctx, t)
-			if _, ok := v.until(stagePairs); !ok {
-				t.Fatalf("no stage of pairs: %v", v.end(t))
-			}
+			v := measuring(ctx, t, l, nil, append(short("reach,pairs"), "--journal", journal(t))...)
 			if err := v.cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
@@ -64,11 +60,7 @@ func TestLeaderEnds(t *testing.T) {
 	t.Run("ssh", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), verifyLimit)
 		defer cancel()
-		v := verification{lab: l, nodes: l.Nodes, args: append(short("reach,pairs"), "--journal", journal(t))}
-		v.begin(ctx, t)
-		if _, ok := v.until(stagePairs); !ok {
-			t.Fatalf("no stage of pairs: %v", v.end(t))
-		}
+		v := measuring(ctx, t, l, nil, append(short("reach,pairs"), "--journal", journal(t))...)
 		victim := l.Nodes[3]
 		if n, err := l.Leader.Kill(syscall.SIGKILL, "ssh", victim.Name); n == 0 || err != nil {
 			t.Fatalf("killed %d ssh of %s: %v", n, victim.Name, err)

@@ -5,10 +5,7 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -26,17 +23,8 @@ func run(t *testing.T, l *lab.Lab, name string, args ...string) (o outcome) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	o.took, o.said = time.Since(began), stderr.String()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		o.exit = exit.ExitCode()
-	} else if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	if stdout.Len() > 0 {
-		if err := json.Unmarshal(stdout.Bytes(), &o.summary); err != nil {
-			t.Fatalf("%s: %v: %s", name, err, stdout.String())
-		}
-	}
+	o = outcomeOf(t, began, err, stdout.Bytes())
+	o.said = stderr.String()
 	for _, n := range l.Nodes {
 		for _, command := range []string{"worker", "verify"} {
 			if list, err := n.Processes("cluster", command); err != nil || len(list) > 0 {

@@ -122,20 +122,37 @@ func (v *verification) end(t *testing.T) (o outcome) {
 	for v.lines.Scan() {
 		v.said.WriteString(v.lines.Text() + "\n")
 	}
-	err := v.cmd.Wait()
-	o.took = time.Since(v.began)
+	o = outcomeOf(t, v.began, v.cmd.Wait(), v.stdout.Bytes())
 	o.said, o.workers = v.said.String(), v.wait()
+	return o
+}
+
+// outcomeOf is what a leader that has ended left: its error and what it printed.
+func outcomeOf(t *testing.T, began time.Time, err error, stdout []byte) (o outcome) {
+	t.Helper()
+	o.took = time.Since(began)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		o.exit = exit.ExitCode()
 	} else if err != nil {
 		t.Fatalf("rdmactl cluster verify: %v", err)
 	}
-	if v.stdout.Len() > 0 {
-		if err := json.Unmarshal(v.stdout.Bytes(), &o.summary); err != nil {
-			t.Fatalf("rdmactl cluster verify: %v: %s", err, v.stdout.String())
+	if len(stdout) > 0 {
+		if err := json.Unmarshal(stdout, &o.summary); err != nil {
+			t.Fatalf("rdmactl cluster verify: %v: %s", err, stdout)
 		}
 	}
 	return o
+}
+
+// measuring begins a verification of the given stages and returns it when it measures pairs.
+func measuring(ctx context.Context, t *testing.T, l *lab.Lab, start starter, args ...string) *verification {
+	t.Helper()
+	v := &verification{lab: l, nodes: l.Nodes, start: start, args: args}
+	v.begin(ctx, t)
+	if _, ok := v.until(stagePairs); !ok {
+		t.Fatalf("no stage of pairs: %v", v.end(t))
+	}
+	return v
 }
 
 // hosts is a list of nodes for --hosts.
