@@ -10,6 +10,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/cluster/leader"
 	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/cluster/worker"
 )
@@ -40,6 +41,56 @@ func TestGentle(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestGentleSlowest checks that the slower card of a pair decides, and what a limit below a message
+// a second leaves: the eight messages that are sent at once, in no more time than was asked for.
+func TestGentleSlowest(t *testing.T) {
+	for _, tt := range []struct {
+		percent, second float64 // second: rate of node 1 in Gb/s as its driver tells it
+		want            float64 // Gb/s
+	}{
+		{10, 0.05, 0.005},
+		{0.001, rigBandwidth / 1e9, 8 * rigMessage * 8 / 1e9},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, 2, 1)
+			r.links[1] = rated{r.links[1], tt.second}
+			f, _ := fleetOf(t, r)
+			p, err := plan.New(f.Cluster(), plan.Options{Step: time.Second, Flows: 2, Gentle: tt.percent})
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			out, err := f.Measure(t.Context(), task(p, plan.StagePairs))
+			if err != nil || len(out.Samples) != 2 {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			for _, s := range out.Samples {
+				if got := float64(s.Gbps); got < 0.98*tt.want || got > 1.02*tt.want {
+					t.Errorf("%g %%: %g Gb/s, want %g", tt.percent, got, tt.want)
+				}
+			}
+			if took := time.Since(began); took > 1100*time.Millisecond {
+				t.Errorf("%g %%: a second took %v", tt.percent, took)
+			}
+		})
+	}
+}
+
+// rated is a worker whose cards have another rate.
+type rated struct {
+	leader.Link
+	gbps float64
+}
+
+// Do changes the rate in a survey.
+func (l rated) Do(ctx context.Context, c protocol.Command) (protocol.Reply, error) {
+	r, err := l.Link.Do(ctx, c)
+	for i := range r.Rails {
+		r.Rails[i].Gbps = l.gbps
+	}
+	return r, err
 }
 
 // used returns a worker of one card with the traffic that it sees.

@@ -46,7 +46,7 @@ func runDevice(t *testing.T, g *guest.Guest, server, client string) deviceRun {
 			t.Fatalf("%s, %s: %q", server, client, parts)
 		}
 		count, said, _ := strings.Cut(parts[2], "\n")
-		if strings.Contains(said, clockDoubt) && try < 6 {
+		if strings.Contains(said, clockDoubt) && try < clockTries {
 			continue
 		}
 		n, err := strconv.Atoi(count)

@@ -129,14 +129,18 @@ func TestExecRunsVerbsPrograms(t *testing.T) {
 	for name, script := range map[string]string{
 		"ib_write_bw": `%s exec -q -- ib_write_bw -d rxe0 -n 20 -s 4096 -u 20 >/tmp/exec.server 2>&1 & server=$!
 			` + await(perftestListens) + `
-			%s exec -q -- ib_write_bw -d rxe0 -n 20 -s 4096 -u 20 192.0.2.1; client=$?; wait $server && exit $client`,
+			%s exec -q -- ib_write_bw -d rxe0 -n 20 -s 4096 -u 20 192.0.2.1; client=$?
+			wait $server || { cat /tmp/exec.server; exit 1; }; exit $client`,
 		"rping": `%s exec -q -- rping -s -a 192.0.2.1 -C 3 >/tmp/exec.server 2>&1 & server=$!
 			` + await("%s exec -q -- rping -c -a 192.0.2.1 -C 3 -v") + `; wait $server`,
 	} {
-		got, out := statusOf(t, g, strings.ReplaceAll(script, "%s", rdmactl))
 		want := "4096 "
 		if name == "rping" {
 			want = "ping data: rdma-ping-2"
+		}
+		got, out := statusOf(t, g, strings.ReplaceAll(script, "%s", rdmactl))
+		for try := 1; strings.Contains(out, clockDoubt) && try < clockTries; try++ {
+			got, out = statusOf(t, g, strings.ReplaceAll(script, "%s", rdmactl))
 		}
 		if got != 0 || !strings.Contains(out, want) {
 			t.Errorf("%s = %d, %q, want 0 and %q", name, got, out, want)

@@ -129,6 +129,9 @@ const perftestListens = "ss -Hltn 'sport = :18515' | grep -q ."
 // irregular under emulation; its results are then inf and nan, or it gives up.
 const clockDoubt = "Correlation coefficient r^2"
 
+// clockTries is how often a run is started while perftest gives up because of clockDoubt.
+const clockTries = 12
+
 // run runs both ends until they succeed, and again if perftest gave up because of the guest's
 // clock.
 func (r *perftestRig) run(t *testing.T, x exchange) outcome {
@@ -150,7 +153,7 @@ func (r *perftestRig) run(t *testing.T, x exchange) outcome {
 			out, res, err = r.asServer(ctx, args, theirs+" "+x.f.dials)
 		}
 		cancel()
-		if strings.Contains(string(res.Stderr), clockDoubt) && try < 12 {
+		if strings.Contains(string(res.Stderr), clockDoubt) && try < clockTries {
 			r.doubts++
 			continue
 		}
