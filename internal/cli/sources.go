@@ -89,6 +89,8 @@ func (app *App) openBundle(name string) (*sources.Node, error) {
 		err = WithHints(err, "update rdmactl")
 	case errors.Is(err, bundle.ErrDamaged):
 		err = WithHints(err, "copy the file again from the node; sha256sum shows whether the copies are equal")
+	case errors.Is(err, bundle.ErrOlder):
+		err = WithHints(err, "record the node again with rdmactl snapshot, or read it with the version that wrote it")
 	case errors.Is(err, fs.ErrPermission): // has a hint of its own
 	case errors.Is(err, sources.ErrFolder):
 		err = WithHints(err, "use --root for a folder")

@@ -24,8 +24,9 @@ const maxDocument = 2 << 20
 
 // Causes of errors for bundles.
 var (
-	ErrNewer   = errors.New("a newer rdmactl wrote it") // a higher schema version
-	ErrDamaged = nodetree.ErrDamaged                    // a part of the archive is missing or wrong
+	ErrNewer   = errors.New("a newer rdmactl wrote it")  // a higher schema version
+	ErrOlder   = errors.New("an older rdmactl wrote it") // a lower one
+	ErrDamaged = nodetree.ErrDamaged                     // a part of the archive is missing or wrong
 )
 
 // Open reads a bundle: a tar.gz archive, or a tree as text. If it has a manifest, its content must
@@ -100,8 +101,10 @@ func (m *Manifest) check(t *nodetree.Tree) error {
 	version, ok := strings.CutPrefix(m.Schema, "rdmakit.bundle/v")
 	n, err := strconv.Atoi(version)
 	switch {
-	case !ok || err != nil || n < 1:
+	case !ok || err != nil || n < 0:
 		return fmt.Errorf("schema is %.80q, not %q", m.Schema, Schema)
+	case n < 1:
+		return fmt.Errorf("schema is %q and this program reads %q: %w", m.Schema, Schema, ErrOlder)
 	case n > 1:
 		return fmt.Errorf("schema is %q and this program reads %q: %w", m.Schema, Schema, ErrNewer)
 	}

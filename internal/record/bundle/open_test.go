@@ -109,6 +109,7 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 		{"no schema", manifest("{}"), `manifest.json: schema is "", not "rdmakit.bundle/v1"`},
 		{"another schema", manifest(`{"schema": "rdmakit.detect/v1"}`), `manifest.json: schema is "rdmakit.detect/v1"`},
 		{"newer schema", manifest(`{"schema": "rdmakit.bundle/v2"}`), "a newer rdmactl wrote it"},
+		{"older schema", manifest(`{"schema": "rdmakit.bundle/v0"}`), "an older rdmactl wrote it"},
 		{"negative schema", manifest(`{"schema": "rdmakit.bundle/v-1"}`), "manifest.json: schema is"},
 		{
 			"manifest lies about entries", manifest(`{"schema": "rdmakit.bundle/v1", "entries": 7}`),
@@ -155,6 +156,9 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 	}
 	if _, err := openBytes(t, manifest(`{"schema": "rdmakit.bundle/v2"}`)); !errors.Is(err, ErrNewer) {
 		t.Errorf("Open of a newer bundle = %v, want ErrNewer", err)
+	}
+	if _, err := openBytes(t, manifest(`{"schema": "rdmakit.bundle/v0"}`)); !errors.Is(err, ErrOlder) {
+		t.Errorf("Open of an older bundle = %v, want ErrOlder", err)
 	}
 }
 
