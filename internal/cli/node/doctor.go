@@ -192,8 +192,8 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	if err := f.readFiles(all, &opts); err != nil {
 		return err
 	}
-	if cmd.Flags().Changed("interval") && (f.interval < time.Second || f.interval > time.Hour) {
-		return cli.UsageError(cmd, fmt.Errorf("--interval %v is not between 1s and 1h", f.interval))
+	if err := checkInterval(cmd, f.interval); err != nil {
+		return err
 	}
 	peers, err := probePeers(f.probe)
 	if err != nil {
@@ -228,7 +228,7 @@ func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	case len(peers) > 0:
 		return cli.UsageError(cmd, errors.New("--probe needs this machine, not a recording"))
 	case f.interval > 0:
-		app.Out.Note("note: --interval needs the running node; a recording has one reading")
+		noteInterval(app, in.Facts)
 	}
 	if err := context.Cause(cmd.Context()); err != nil { // the user did not wait for the interval
 		return err
@@ -267,6 +267,25 @@ func recordingOf(app *cli.App, n *sources.Node, name string, taken time.Time) *d
 		name = "standard input"
 	}
 	return &doctor.Recording{Source: name, Taken: taken.UTC()}
+}
+
+// checkInterval checks the time between two readings of counters.
+func checkInterval(cmd *cobra.Command, interval time.Duration) error {
+	if cmd.Flags().Changed("interval") && (interval < time.Second || interval > time.Hour) {
+		return cli.UsageError(cmd, fmt.Errorf("--interval %v is not between 1s and 1h", interval))
+	}
+	return nil
+}
+
+// noteInterval says what the interval means for a recording.
+func noteInterval(app *cli.App, f *facts.Facts) {
+	if f.Rates.Known() {
+		app.Out.Note("note: the recording has two readings of counters, %v apart; --interval changes nothing",
+			f.Rates.Value.Interval)
+		return
+	}
+	app.Out.Note("note: --interval needs the running node; this recording has one reading (rdmactl snapshot " +
+		"--interval records two)")
 }
 
 // noteObstacles prints notes on obstacles that no check reports.

@@ -36,6 +36,7 @@ type snapshotFlags struct {
 	force, redact bool
 	keyFile       string
 	peers         []string
+	interval      time.Duration // between two readings of counters; 0: one reading
 }
 
 func newSnapshotCommand(app *cli.App) *cobra.Command {
@@ -47,6 +48,9 @@ func newSnapshotCommand(app *cli.App) *cobra.Command {
 files that could not be read, netlink data, more files that help to find faults, versions, the JSON
 output of detect, status, doctor and env, and a manifest. With --from these commands read the bundle
 on any machine and print the same as here; doctor says that it is a recording, and how old.
+
+With --interval the counters are read twice, and doctor judges their rates from the bundle as it
+does with --interval on the node; several such bundles are compared in their rates too.
 
 Without -o the file is HOST-TIME.tar.gz in the current directory, and its name is printed. An
 existing file is replaced only with --force. Snapshot writes only that file and needs no privileges;
@@ -65,6 +69,7 @@ Exit codes:
   rdmactl snapshot -o node.tar.gz
   rdmactl snapshot -o node.tar.gz --redact
   rdmactl snapshot -o node.tar.gz --redact-key cluster.key
+  rdmactl snapshot --interval 10s
   rdmactl snapshot -o - > node.tar.gz
   rdmactl doctor --from node.tar.gz`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSnapshot(app, cmd, f) },
@@ -78,12 +83,17 @@ Exit codes:
 	flags.StringVar(&f.keyFile, "redact-key", "",
 		"redact with the secret in `FILE`, the same on all nodes; 16 bytes or more")
 	flags.StringArrayVar(&f.peers, "peer", nil, "also record the route to `IP`, for env --peer; can be repeated")
+	flags.DurationVar(&f.interval, "interval", 0,
+		"read counters twice, `DURATION` apart (1s to 1h), so that doctor judges their rates from the bundle")
 	_ = cmd.MarkFlagFilename("output", "tar.gz", "tgz")
 	return cmd
 }
 
 func runSnapshot(app *cli.App, cmd *cobra.Command, f snapshotFlags) error {
 	if err := checkSnapshotOutput(app, cmd, f); err != nil {
+		return err
+	}
+	if err := checkInterval(cmd, f.interval); err != nil {
 		return err
 	}
 	n, err := app.OpenNode(f.source)
@@ -137,11 +147,8 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sourc
 	switch {
 	case n.Local:
 		opts.Origin, opts.Environment = bundle.OriginMachine, app.Environment()
-		opts.Facts = func(ctx context.Context, snap *inventory.Snapshot) *facts.Facts {
-			f := facts.New(n.Root)
-			f.Gather(ctx, snap, kernel.Collectors(app.Now), kernel.Passive()...)
-			return f
-		}
+		collectors, kinds := snapshotCollectors(app, n.Root, f.interval)
+		opts.Facts = snapshotFacts(n.Root, collectors, kinds)
 		opts.Routes = func(snap inventory.Snapshot) launch.RouteFunc { return launch.KernelRoutes(cmd.Context(), snap) }
 	case n.Bundle != nil:
 		opts.Origin = bundle.OriginBundle
@@ -151,6 +158,9 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sourc
 		if m := n.Bundle.Manifest; m != nil {
 			opts.Taken, opts.Redacted, opts.RedactionKey = m.Taken, m.Redacted, m.RedactionKey
 		}
+	}
+	if f.interval > 0 && !n.Local {
+		return opts, cli.UsageError(cmd, errors.New("--interval needs this machine, not a recording or another root"))
 	}
 	for _, text := range f.peers {
 		peer, err := netip.ParseAddr(text)
@@ -165,6 +175,34 @@ func snapshotOptions(app *cli.App, cmd *cobra.Command, f snapshotFlags, n *sourc
 	opts.Patterns = checkedFiles()
 	opts.Redact, err = f.redactor(cmd)
 	return opts, err
+}
+
+// snapshotCollectors returns the collectors of a recording and their kinds: with two readings of
+// counters if there is an interval.
+func snapshotCollectors(app *cli.App, root fs.FS, interval time.Duration) ([]facts.Collector, []facts.Kind) {
+	collectors, kinds := kernel.Collectors(app.Now), kernel.Passive()
+	if interval > 0 {
+		collectors = append(collectors, kernel.Rates(kernel.RatesSource{
+			Root: root, Interval: interval, Now: app.Now, Ethtool: kernel.EthtoolOf(collectors),
+		}))
+		kinds = append(kinds, facts.KindRates)
+	}
+	return collectors, kinds
+}
+
+// snapshotFacts returns the function that gathers what the kernel tells. Counters are read twice
+// once, however often the recording is repeated.
+func snapshotFacts(
+	root fs.FS, collectors []facts.Collector, kinds []facts.Kind,
+) func(context.Context, *inventory.Snapshot) *facts.Facts {
+	var rates *facts.Datum[facts.Rates]
+	return func(ctx context.Context, snap *inventory.Snapshot) *facts.Facts {
+		f := facts.New(root)
+		f.Rates = rates
+		f.Gather(ctx, snap, collectors, kinds...)
+		rates = f.Rates
+		return f
+	}
 }
 
 // checkedFiles returns the patterns of the files that checks and comparisons read, each once.

@@ -49,7 +49,8 @@ func (o *Options) readOwnGroup(root fs.FS) {
 
 // addFacts adds what the kernel told beside files. Variables are those of [launchEnvironment]'s
 // rules. The rules of a packet filter hold addresses in forms that can't be redacted, so a redacted
-// bundle has none. Data that is too large for a document is left out, and says so.
+// bundle has none. Data that is too large for a document is left out, and says so: first
+// the second reading of counters.
 func (o *Options) addFacts(ctx context.Context, b *Bundle, snap *inventory.Snapshot) error {
 	if o.Facts == nil {
 		return nil
@@ -73,6 +74,12 @@ func (o *Options) addFacts(ctx context.Context, b *Bundle, snap *inventory.Snaps
 		return err
 	}
 	const large = "too large to be recorded"
+	if f.Rates != nil {
+		f.Rates = &facts.Datum[facts.Rates]{Error: large}
+		if err = b.AddJSON(FactsFile, &f); !errors.Is(err, nodetree.ErrTooLarge) {
+			return err
+		}
+	}
 	f.Routes = &facts.Datum[facts.Routing]{Error: large}
 	f.Filter = &facts.Datum[[]facts.FilterRule]{Error: large}
 	f.KernelLog = &facts.Datum[[]facts.KernelMessage]{Error: large}

@@ -120,3 +120,21 @@ func TestLargeFacts(t *testing.T) {
 		t.Errorf("clock %v, routes %v", got.Clock.State(), got.Routes.State())
 	}
 }
+
+// TestLargeRates records readings of counters that no document can hold: all else is there.
+func TestLargeRates(t *testing.T) {
+	f := facts.New(nil)
+	f.Routes = &facts.Datum[facts.Routing]{Value: facts.Routing{Routes: []facts.Route{{Type: "unicast"}}}}
+	f.Rates = &facts.Datum[facts.Rates]{Value: facts.Rates{Netdevs: []facts.Readings{{Object: "eth0"}}}}
+	for range maxDocument / 50 {
+		c := inventory.Counter{Name: "rx_prio3_discards", Path: "ethtool:eth0:rx_prio3_discards"}
+		f.Rates.Value.Netdevs[0].Before = append(f.Rates.Value.Netdevs[0].Before, c)
+	}
+	got, err := recordFacts(t, map[string]string{"sys/x": "1"}, f, false).Facts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.Routes.Known() || got.Rates.Known() || !strings.Contains(got.Rates.Error, "too large") {
+		t.Errorf("routes %v, rates %v", got.Routes.State(), got.Rates.State())
+	}
+}

@@ -1,0 +1,54 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rdmakit/rdmakit/doctor/facts"
+	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/inventory"
+)
+
+// TestSnapshotFacts repeats a recording: the interval is waited for once, everything else is read
+// again.
+func TestSnapshotFacts(t *testing.T) {
+	calls := map[facts.Kind]int{}
+	collectors := []facts.Collector{
+		{Kind: facts.KindRates, Live: true, Collect: func(_ context.Context, _ *inventory.Snapshot, f *facts.Facts) {
+			calls[facts.KindRates]++
+			f.Rates = &facts.Datum[facts.Rates]{Value: facts.Rates{Interval: 10 * time.Second}}
+		}},
+		{Kind: facts.KindShm, Collect: func(_ context.Context, _ *inventory.Snapshot, f *facts.Facts) {
+			calls[facts.KindShm]++
+			f.Shm = &facts.Datum[facts.FileSystem]{Value: facts.FileSystem{Size: 1}}
+		}},
+	}
+	gather := snapshotFacts(nil, collectors, []facts.Kind{facts.KindShm, facts.KindRates})
+	for range 2 {
+		f := gather(t.Context(), &inventory.Snapshot{})
+		if f.Rates == nil || f.Rates.Value.Interval != 10*time.Second || f.Shm == nil {
+			t.Errorf("gathered %+v, want both kinds", f)
+		}
+	}
+	if calls[facts.KindRates] != 1 || calls[facts.KindShm] != 2 {
+		t.Errorf("calls %v, want one of the rates and two of the other", calls)
+	}
+	f := snapshotFacts(nil, collectors, []facts.Kind{facts.KindShm})(t.Context(), &inventory.Snapshot{})
+	if !errors.Is(f.State(facts.KindRates), facts.ErrNotGathered) {
+		t.Errorf("without the kind: %v, want not gathered", f.State(facts.KindRates))
+	}
+}
+
+func TestSnapshotCollectors(t *testing.T) {
+	app := &cli.App{Now: time.Now}
+	for interval, want := range map[time.Duration]bool{0: false, time.Second: true} {
+		collectors, kinds := snapshotCollectors(app, nil, interval)
+		has := slices.ContainsFunc(collectors, func(c facts.Collector) bool { return c.Kind == facts.KindRates })
+		if has != want || slices.Contains(kinds, facts.KindRates) != want {
+			t.Errorf("interval %v: collector %t, kinds %v, want %t", interval, has, kinds, want)
+		}
+	}
+}
