@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
-// Kind is the kind of an object of a finding. With the name it identifies the object beyond the
-// node, so that findings can be joined with those of the fabric and of the cluster.
+// Kind is the kind of an object of a finding. With the name it identifies the object on its node;
+// [Report.Ports] has the GUIDs and rails by which the fabric and the cluster know ports.
 type Kind string
 
 // The kinds, with the form of the name.
@@ -21,8 +22,6 @@ const (
 	KindNetdev Kind = "netdev" // network device: "eth0"
 	KindPCI    Kind = "pci"    // PCI function: "0000:3b:00.0"
 	KindGPU    Kind = "gpu"    // PCI address of the GPU
-	KindRail   Kind = "rail"   // number of the rail
-	KindGUID   Kind = "guid"   // 16 hexadecimal digits
 	KindOther  Kind = "other"  // anything else: a module, a file, an address
 )
 
@@ -30,6 +29,32 @@ const (
 type Object struct {
 	Kind Kind   `json:"kind"`
 	Name string `json:"name"` // in the form of the kind
+}
+
+// PortIdentity has the names of a port beyond its node.
+type PortIdentity struct {
+	Port string `json:"port"`           // mlx5_0:1
+	Rail *int   `json:"rail,omitempty"` // as in the cluster's results; nil for a port that is no rail
+	// NodeGUID and PortGUID are those of the subnet, in the form of the commands of fabric; nil if
+	// not known, as PortGUID is beside InfiniBand.
+	NodeGUID *ib.GUID `json:"nodeGUID,omitempty"`
+	PortGUID *ib.GUID `json:"portGUID,omitempty"`
+}
+
+// portsOf returns the identities of all ports.
+func portsOf(s *inventory.Snapshot) []PortIdentity {
+	var list []PortIdentity
+	for d, p := range s.Ports() {
+		id := PortIdentity{Port: d.Name + ":" + strconv.Itoa(p.Number), Rail: p.Rail}
+		if d.NodeGUID != nil && !d.NodeGUID.IsZero() {
+			id.NodeGUID = d.NodeGUID
+		}
+		if p.LinkLayer == inventory.LinkLayerInfiniBand && len(p.GIDs) > 0 && p.GIDs[0].Index == 0 {
+			id.PortGUID = new(ib.GUID(p.GIDs[0].GID[8:]))
+		}
+		list = append(list, id)
+	}
+	return list
 }
 
 // objectsOf returns the objects that a node has besides itself: RDMA devices, their ports, network

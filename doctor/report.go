@@ -41,6 +41,8 @@ type Report struct {
 	// Objects are the RDMA devices, ports and network devices of the node, and its cards and GPUs
 	// by PCI address: an object of an earlier report that is not among them has vanished.
 	Objects []Object `json:"objects,omitempty"`
+	// Ports are the names of ports by which the fabric and the cluster know them.
+	Ports []PortIdentity `json:"ports,omitempty"`
 	// GIDs are the entries that RoCE ports should use, to tell later whether one has moved.
 	GIDs []GIDEntry `json:"gids,omitempty"`
 	// Expired holds the suppressions whose last day has passed; they had no effect. The findings of

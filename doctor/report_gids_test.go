@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -77,5 +79,33 @@ func TestMovedGID(t *testing.T) {
 		if tt.want == "" && len(r.Since.New) > 0 || tt.want != "" && !found {
 			t.Errorf("%s: new findings %+v, want %q", tt.name, r.Since.New, tt.want)
 		}
+	}
+}
+
+// TestPortIdentities has the forms by which the fabric and the cluster name ports.
+func TestPortIdentities(t *testing.T) {
+	guid := func(last byte) *ib.GUID { return &ib.GUID{0xb8, 0x3f, 0xd2, 3, 0, 0xa5, 0x10, last} }
+	s := &inventory.Snapshot{Devices: []inventory.Device{
+		{
+			Name: "mlx5_0", NodeGUID: guid(1),
+			Ports: []inventory.Port{{
+				Number: 1, LinkLayer: inventory.LinkLayerInfiniBand, Rail: new(2), GIDs: []inventory.GIDEntry{
+					{GID: ib.GIDFromAddr(netip.MustParseAddr("fe80::b83f:d203:a5:1002"))},
+				},
+			}},
+		},
+		{Name: "mlx5_1", NodeGUID: &ib.GUID{}, Ports: []inventory.Port{{
+			Number: 2, LinkLayer: inventory.LinkLayerEthernet, GIDs: []inventory.GIDEntry{
+				{GID: ib.GIDFromAddr(netip.MustParseAddr("fe80::1"))},
+			},
+		}}},
+	}}
+	got := gidReport(t, s, "x", doctor.Options{}).Ports
+	want := []doctor.PortIdentity{
+		{Port: "mlx5_0:1", Rail: new(2), NodeGUID: guid(1), PortGUID: guid(2)},
+		{Port: "mlx5_1:2"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Ports (-want +got):\n%s", diff)
 	}
 }

@@ -112,7 +112,7 @@ func Run(ctx context.Context, checks []Check, in Input, opts Options) (Report, e
 		if o, why := unmetDevices(&in); o == OutcomeNotApplicable {
 			r.NoDevice = why
 		}
-		r.Objects, r.GIDs = objectsOf(in.Snapshot), gidsOf(in.Snapshot)
+		r.Objects, r.Ports, r.GIDs = objectsOf(in.Snapshot), portsOf(in.Snapshot), gidsOf(in.Snapshot)
 	}
 	chosen := slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return !opts.Selects(c.ID) })
 	r.Limits = changedLimits(chosen, opts.Thresholds)

@@ -37,6 +37,6 @@ func All() []doctor.Check {
 		firmware(),
 		role(),
 		railSubnet(),
-	}, inventoryChecks(), linkChecks(), transportChecks(), qosChecks(), addressingChecks(), hostChecks(),
+	}, inventoryChecks(), linkChecks(), qosChecks(), addressingChecks(), hostChecks(),
 		counterChecks())
 }
