@@ -49,12 +49,15 @@ func gidReport(t *testing.T, s *inventory.Snapshot, id string, opts doctor.Optio
 func TestMovedGID(t *testing.T) {
 	const id = "gid-index"
 	accepted := doctor.Options{Suppressions: []doctor.Suppression{{CheckID: id, Object: "mlx5_0:1", Reason: "x"}}}
+	renamed := gidNode(5, "10.0.0.1")
+	renamed.Devices[0].Name = "mlx5_9"
 	for _, tt := range []struct {
 		name, id string
 		now      *inventory.Snapshot
 		opts     doctor.Options
 		want     string // of the new finding, "" for none
 	}{
+		{"of another device", id, renamed, doctor.Options{}, ""},
 		{"moved", id, gidNode(5, "10.0.0.1"), doctor.Options{}, "moved from index 3 to 5 since"},
 		{"as before", id, gidNode(3, "10.0.0.1"), doctor.Options{}, ""},
 		{"another address", id, gidNode(5, "10.0.0.2"), doctor.Options{}, ""},
@@ -72,13 +75,25 @@ func TestMovedGID(t *testing.T) {
 		if err := r.Compare(before); err != nil {
 			t.Fatal(err)
 		}
+		moved := func(f doctor.Finding) bool { return strings.Contains(f.Summary, "has moved") }
 		found := slices.ContainsFunc(r.Since.Worse(), func(f doctor.Finding) bool {
 			return f.Outcome == doctor.OutcomeWarn && f.Object == "mlx5_0:1" && strings.Contains(f.Summary, tt.want) &&
 				len(f.Evidence) == 2 && len(f.Remedy) == 2
 		})
-		if tt.want == "" && len(r.Since.New) > 0 || tt.want != "" && !found {
+		if tt.want == "" && slices.ContainsFunc(r.Since.New, moved) || tt.want != "" && !found {
 			t.Errorf("%s: new findings %+v, want %q", tt.name, r.Since.New, tt.want)
 		}
+	}
+}
+
+// TestMovedGIDWithoutCheck compares with a report that does not have the check of indices.
+func TestMovedGIDWithoutCheck(t *testing.T) {
+	r := gidReport(t, gidNode(5, "10.0.0.1"), "gid-index", doctor.Options{})
+	if err := r.Compare(gidReport(t, gidNode(3, "10.0.0.1"), "other", doctor.Options{})); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Since.New) > 0 {
+		t.Errorf("new findings %+v, want none", r.Since.New)
 	}
 }
 
