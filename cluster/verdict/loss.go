@@ -337,8 +337,8 @@ func (v *view) lossVerdict(c int32, send, receive *blame, done map[int32]bool) {
 	for d, x := range []*blame{send, receive} {
 		if x != nil {
 			evidence = append(evidence, Evidence{fmt.Sprintf(
-				"packets were lost in %d of %d steps in which it %ss, with %s: %.2g of them",
-				x.k, x.n, directions()[d], plural(float64(x.partners), "partner"), x.weight), x.refs})
+				"packets were lost in %d of %d steps in which it %ss, with %s: %s",
+				x.k, x.n, directions()[d], plural(float64(x.partners), "partner"), retransmissions(x.weight)), x.refs})
 		}
 	}
 	if send != nil && receive != nil {
@@ -353,12 +353,23 @@ func (v *view) lossVerdict(c int32, send, receive *blame, done map[int32]bool) {
 	}
 	verdict := v.fromBlame(*b, Verdict{
 		Cause: cause, Severity: v.lostShare(c), Evidence: evidence,
-		Words: fmt.Sprintf("%.2g %% of the packets are lost", 100*b.weight),
+		Words: retransmissions(b.weight),
 	})
 	if cause == CauseLoss {
 		verdict.Where.Direction = ""
 	}
 	v.accuse(c, verdict)
+}
+
+// retransmissions describes the packets that counters call sent again or missed, as a share of
+// those that arrive. It is larger than the share that the network loses: after one loss, a sender
+// repeats all that it has sent since (go back N).
+func retransmissions(share float64) string {
+	format := "retransmissions: %.0f for each 100 packets"
+	if share < 0.1 {
+		format = "retransmissions: %.2g for each 100 packets"
+	}
+	return fmt.Sprintf(format, 100*share)
 }
 
 // fromBlame fills in what a blame says of a card.
