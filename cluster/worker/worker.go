@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,11 +50,13 @@ type Node struct {
 // Config configures a worker. Zero values stand for the defaults of hardware.
 type Config struct {
 	Node Node
-	// Message is the size of a WRITE in bytes; 0: 64 KiB. Depth is the number of outstanding WRITEs
-	// of a pair of cards, at least one for each flow; 0: 64.
+	// Message is the size of a WRITE in bytes, Depth the number of outstanding WRITEs of a pair of
+	// cards, at least one for each flow, and Timeout the code of the acknowledgement timer, as in
+	// [verbs.ConnectConfig]. The defaults are 64 KiB, 64 and 14, and for RDMA in software 32 KiB,
+	// 16 and 15: it may run over a slow network, where 512 KiB are on their way for 105 ms at
+	// 40 Mb/s, less than the timer's 134 ms.
 	Message, Depth int
-	// Timeout is the code of the acknowledgement timer, as in [verbs.ConnectConfig].
-	Timeout uint8
+	Timeout        uint8
 	// MTU limits the path MTU; 0 is that of the ports.
 	MTU  ib.MTU
 	Wait verbs.WaitMode
@@ -68,6 +71,10 @@ type Config struct {
 const (
 	defaultMessage = 64 << 10
 	defaultDepth   = 64
+
+	softwareMessage = 32 << 10
+	softwareDepth   = 16
+	softwareTimeout = 15
 )
 
 // Worker measures on one node. Its methods are called one after another.
@@ -80,12 +87,13 @@ type Worker struct {
 
 // New returns a worker.
 func New(cfg Config) *Worker {
-	if cfg.Message == 0 {
-		cfg.Message = defaultMessage
+	message, depth, timeout := defaultMessage, defaultDepth, uint8(0)
+	if cfg.Node.Scale != nil {
+		message, depth, timeout = softwareMessage, softwareDepth, softwareTimeout
 	}
-	if cfg.Depth == 0 {
-		cfg.Depth = defaultDepth
-	}
+	cfg.Message = cmp.Or(cfg.Message, message)
+	cfg.Depth = cmp.Or(cfg.Depth, depth)
+	cfg.Timeout = cmp.Or(cfg.Timeout, timeout)
 	if cfg.Clock == nil {
 		cfg.Clock = clock.System
 	}

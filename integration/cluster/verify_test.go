@@ -181,10 +181,9 @@ func journal(t *testing.T) string {
 	return filepath.Join(t.ArtifactDir(), fmt.Sprintf("%d.journal", time.Now().UnixNano()))
 }
 
-// short are the arguments of a verification that takes seconds. One queue pair between two cards
-// has enough outstanding for the rate of the lab.
+// short are the arguments of a verification that takes seconds.
 func short(stages string) []string {
-	return []string{"--stages", stages, "--step", "500ms", "--flows", "1"}
+	return []string{"--stages", stages, "--step", "500ms"}
 }
 
 // String describes an outcome for the log of a test.

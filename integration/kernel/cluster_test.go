@@ -167,9 +167,10 @@ func bridged(t *testing.T, r *connectRig, names ...string) (nodes []clusterNode)
 	host := r.g.Netns()
 	t.Cleanup(func() { // a namespace takes its links with it
 		for _, n := range nodes {
-			_ = exec.Command("ip", "netns", "del", host+"-"+n.name).Run()
+			_ = exec.CommandContext(context.Background(), "ip", "netns", "del", host+"-"+n.name).Run()
 		}
-		if out, err := exec.Command("ip", "-n", host, "link", "del", "br0").CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(context.Background(), "ip", "-n", host, "link", "del",
+			"br0").CombinedOutput(); err != nil {
 			t.Errorf("remove the bridge: %v: %s", err, out)
 		}
 	})
@@ -179,8 +180,8 @@ func bridged(t *testing.T, r *connectRig, names ...string) (nodes []clusterNode)
 		netns := host + "-" + name
 		nodes = append(nodes, inNamespace(name, netns, r.bin))
 		ip("netns add " + netns)
-		ip(fmt.Sprintf("-n %s link add br0-%d up master br0 txqueuelen 20000 type veth peer name eth0 netns %s", host, i,
-			netns))
+		ip(fmt.Sprintf("-n %s link add br0-%d up master br0 txqueuelen 20000 type veth peer name eth0 netns %s",
+			host, i, netns))
 		ip("-n " + netns + " link set lo up")
 		ip("-n " + netns + " addr add " + bridgedAddress(i) + "/24 dev eth0")
 		ip("-n " + netns + " link set eth0 up")
