@@ -10,6 +10,34 @@ import (
 	"github.com/rdmakit/rdmakit/doctor"
 )
 
+// engineDevice is the beginning of the name of a card that is RDMA in software over a network
+// device: roce@eth1. Neither lspci nor NCCL know such a card.
+const engineDevice = "roce@"
+
+const eachWithAThird = "measure each of them with a third node; if there is none, swap the cable between them " +
+	"and repeat"
+
+// nextOfEngine returns the next step for a card that is RDMA in software, or "" if it is that of
+// other cards.
+func nextOfEngine(x *Verdict, netdev string) string {
+	swap := "then reseat the cable of " + netdev + " at both ends and repeat"
+	switch x.Cause {
+	case CauseSlow, CauseSlowSend, CauseSlowReceive:
+		if len(x.Where.Or) > 0 {
+			return eachWithAThird
+		}
+		return "compare ethtool " + netdev + " (speed) and tc -s qdisc show dev " + netdev + " (limits) with those " +
+			"of a good node, " + swap
+	case CauseLoss, CauseLossSend, CauseLossReceive:
+		return "look for drops in ip -s link show " + netdev + ", tc -s qdisc show dev " + netdev +
+			" and nft list ruleset, " + swap
+	case CauseDeadCard:
+		return "look at ip addr show " + netdev + ", and for what keeps UDP port 4791 from passing (nft list " +
+			"ruleset, iptables -L, switches), " + swap
+	}
+	return ""
+}
+
 // next returns the next physical step for a verdict.
 func (v *view) next(x *Verdict) string {
 	device := "the card"
@@ -18,10 +46,15 @@ func (v *view) next(x *Verdict) string {
 	}
 	swap := "reseat the cable of " + device + " at both ends and repeat; then swap it with that of a good card " +
 		"of the rail: if the fault moves, replace the cable, else try another port of the leaf"
+	if netdev, ok := strings.CutPrefix(device, engineDevice); ok {
+		if text := nextOfEngine(x, netdev); text != "" {
+			return text
+		}
+	}
 	switch x.Cause {
 	case CauseSlow, CauseSlowSend, CauseSlowReceive:
 		if len(x.Where.Or) > 0 {
-			return "measure each of them with a third node; if there is none, swap the cable between them and repeat"
+			return eachWithAThird
 		}
 		return "compare lspci -vv (LnkSta) of " + device + " with that of a good card, then " + swap
 	case CauseSlowNode:
@@ -100,7 +133,9 @@ func (v *view) takeOut(x *Verdict) []string {
 		byDevices := map[string]bool{}
 		for _, d := range x.Where.Devices {
 			// "=" compares names exactly, so that mlx5_1 doesn't exclude mlx5_10, too.
-			byDevices[deviceName(d)] = true
+			if !strings.HasPrefix(d, engineDevice) {
+				byDevices[deviceName(d)] = true
+			}
 		}
 		if len(byDevices) > 0 && len(x.Where.Or) == 0 {
 			out = append(out, "NCCL_IB_HCA="+doctor.Quote("^="+strings.Join(slices.Sorted(keys(byDevices)), ",")))

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
@@ -28,6 +29,42 @@ func TestSoftwareLoss(t *testing.T) {
 		}
 		if got := brief(Find(run, Options{})); !slices.Equal(got, tt.want) {
 			t.Errorf("%s %g lost: %q, want %q", tt.label, tt.loss, got, tt.want)
+		}
+	}
+}
+
+// TestEngineRemedies checks that what is advised about RDMA in software names its network device,
+// and nothing that only real cards have.
+func TestEngineRemedies(t *testing.T) {
+	for cause, plant := range map[Cause]func(w *world, e plan.End){
+		CauseSlow:     func(w *world, e plan.End) { w.tx[e], w.rx[e] = 0.5, 0.5 },
+		CauseLossSend: func(w *world, e plan.End) { w.lossTx[e] = 1e-2 },
+		CauseDeadCard: func(w *world, e plan.End) { w.dead[e] = true },
+	} {
+		w := newWorld(1, 8, 1, 0)
+		plant(w, plan.End{Node: 3})
+		run := w.run(t)
+		for i := range run.Cluster.Nodes {
+			card := &run.Cluster.Nodes[i].Rails[0]
+			card.Device, card.Gbps = "roce@eth7", 0
+		}
+		run.Scale = &result.Scale{Label: result.LabelSoftware, Rate: 1, Time: 1}
+		list := Find(run, Options{}).Verdicts
+		if len(list) != 1 || list[0].Cause != cause {
+			t.Errorf("%s: %+v", cause, list)
+			continue
+		}
+		text := strings.Join(append(list[0].TakeOut, list[0].Next), "\n")
+		if !strings.Contains(list[0].Next, "eth7") || !strings.Contains(text, "scontrol") {
+			t.Errorf("%s: %s", cause, text)
+		}
+		for _, e := range list[0].Evidence {
+			text += "\n" + e.Text
+		}
+		for _, foreign := range []string{"NCCL_IB_HCA", "lspci", "ibstat", "(0 Gb/s)"} {
+			if strings.Contains(text, foreign) {
+				t.Errorf("%s advises %s:\n%s", cause, foreign, text)
+			}
 		}
 	}
 }

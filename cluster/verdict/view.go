@@ -163,8 +163,11 @@ func (v *view) classify() {
 		if !ok {
 			id = int32(len(v.classes))
 			number[k] = id
-			v.classes = append(v.classes, strings.TrimSpace(k.board+" "+strconv.FormatFloat(k.line, 'g', 6,
-				64)+" Gb/s"))
+			rate := "rate unknown"
+			if k.line > 0 {
+				rate = strconv.FormatFloat(k.line, 'g', 6, 64) + " Gb/s"
+			}
+			v.classes = append(v.classes, strings.TrimSpace(k.board+" "+rate))
 		}
 		c.class = id
 	}
