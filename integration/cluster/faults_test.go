@@ -15,7 +15,7 @@ import (
 // TestHealthy verifies a cluster without a fault: nobody may be accused.
 func TestHealthy(t *testing.T) {
 	l := cluster(t)
-	for range 3 {
+	for range 2 {
 		o := verify(t, l, short("reach,loopback,pairs,permutation")...)
 		if o.exit != 0 || len(o.summary.Verdicts.Verdicts) > 0 || !o.summary.Complete {
 			t.Errorf("want exit status 0 and no verdict: %v", o)
