@@ -349,3 +349,20 @@ func TestSharedUplinks(t *testing.T) {
 		}
 	}
 }
+
+// TestAbsentNext checks that a node is looked at in its rack only if nothing says why its worker
+// didn't start.
+func TestAbsentNext(t *testing.T) {
+	for cause, want := range map[string]string{
+		"": "ipmitool", "start worker on gpu-5: unknown host name": "kept its worker from starting",
+	} {
+		w := newWorld(1, 8, 1, 0)
+		w.nodes[4].State, w.nodes[4].Cause = result.NodeAbsent, cause
+		w.dead[end(4, 0)] = true
+		list := Find(w.run(t), Options{}).Verdicts
+		if len(list) != 1 || !strings.Contains(list[0].Next, want) ||
+			!strings.Contains(list[0].Evidence[0].Text, cause) {
+			t.Errorf("%q: %+v, want next step %q", cause, list, want)
+		}
+	}
+}

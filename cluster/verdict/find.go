@@ -26,7 +26,7 @@ func Find(run *result.Run, o Options) Report {
 		x := &r.Verdicts[i]
 		x.Impact = impact(x, healthy)
 		r.Impact.With = min(r.Impact.With, x.Impact.With)
-		x.Next, x.TakeOut = v.next(x), v.takeOut(x)
+		x.Next, x.TakeOut = cmp.Or(x.Next, v.next(x)), v.takeOut(x)
 	}
 	if r.Verdicts == nil {
 		r.Verdicts = []Verdict{}

@@ -25,6 +25,9 @@ func (v *view) nodes() {
 		switch n.State {
 		case result.NodeAbsent:
 			x.Cause, x.Confidence, x.Words = CauseAbsent, 0.98, "it never reported"
+			if n.Cause != "" {
+				x.Next = "correct what kept its worker from starting, and repeat"
+			}
 		case result.NodeLost:
 			x.Cause, x.Confidence, x.Words = CauseLost, 0.97, "it vanished during the run"
 			if n.LostStage >= 0 && n.LostStage < len(v.run.Stages) {
