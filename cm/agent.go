@@ -166,7 +166,7 @@ func (a *Agent) handler(attribute mad.Attribute) func(*arrival) func() {
 	return nil
 }
 
-// Close ends all listeners and connections. The peers of connections are told once.
+// Close ends all listeners and connections. The peers of connections are notified once.
 func (a *Agent) Close() error {
 	a.mu.Lock()
 	if a.closed {
@@ -182,7 +182,7 @@ func (a *Agent) Close() error {
 		if c.state == stateEstablished {
 			a.send(c.peer, c.dreq())
 		}
-		if f := c.end(provider.ErrClosed); f != nil { // nil if the program has been told already
+		if f := c.end(provider.ErrClosed); f != nil { // nil if the program has been notified already
 			after = append(after, f)
 		}
 	}

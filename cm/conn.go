@@ -231,7 +231,7 @@ func (c *conn) end(err error) func() {
 	return c.finish(err)
 }
 
-// finish tells the program that the connection has ended, if it hasn't been told.
+// finish notifies the program that the connection has ended, unless it has done so before.
 func (c *conn) finish(err error) func() {
 	if c.err != nil {
 		return nil

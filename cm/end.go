@@ -185,8 +185,8 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// QueuePairClosed ends the connection of a queue pair that the program closes, which the peer is
-// told.
+// QueuePairClosed ends the connection of a queue pair that the program closes, and notifies the
+// peer.
 func (a *Agent) QueuePairClosed(qpn ib.QPN) {
 	a.mu.Lock()
 	c := a.locals[qpn]

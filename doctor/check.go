@@ -41,7 +41,7 @@ type Check struct {
 	// Group is the part of the node that the check is about.
 	Group Group `json:"group"`
 	// Unless returns why the check doesn't apply to the node, "" if it does. It is called before
-	// Facts are asked for, so that nobody is told to gather as root what has no use; nil for none.
+	// Facts are gathered, so that users aren't sent to root for data without use; nil for none.
 	Unless func(in *Input) string `json:"-"`
 	// Facts lists the kinds of data that Run uses beside the snapshot and files. Run is called only
 	// if all of them are known; otherwise the finding says why not.

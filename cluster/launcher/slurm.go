@@ -96,8 +96,8 @@ func tasksPerNode(list string, node int) (tasks, nodes, total int, err error) {
 	return tasks, nodes, total, nil
 }
 
-// leader returns the host of rank 0: the first one of the step, except that with the distribution
-// arbitrary a file of hosts decides, whose order nothing tells.
+// leader returns the host of rank 0: the first one of the step. It returns "" for the distribution
+// arbitrary, where the order comes from a host file that tasks can't see.
 func (v *variables) leader(nodes value) string {
 	const name = "SLURM_STEP_NODELIST"
 	list := v.env(name)

@@ -12,7 +12,7 @@ const (
 	PMI      = "PMI"      // others that start MPICH programs
 )
 
-// Task is what a launcher told a process about itself.
+// Task describes this process as a task of a launcher's job.
 type Task struct {
 	Launcher string // Torchrun, OpenMPI, Hydra, PMIx, Slurm or PMI
 
@@ -33,7 +33,7 @@ type Task struct {
 }
 
 // First reports whether the task is the first one of its node. It is false for all tasks if the
-// launcher told no local ranks; then LocalRank is -1.
+// launcher sets no local ranks; LocalRank is -1 then.
 func (t Task) First() bool { return t.LocalRank == 0 }
 
 // Detect returns the task that the environment describes, or false if no launcher has started this

@@ -125,7 +125,7 @@ func (v *variables) keep(err error) {
 // numbers are the variables that most launchers have.
 type numbers struct{ rank, size, localRank, localSize, node, nodes value }
 
-// task checks the numbers against each other and returns what they tell.
+// task checks the numbers against each other and returns the task that they describe.
 func (v *variables) task(x numbers) Task {
 	for _, size := range []value{x.size, x.localSize, x.nodes} {
 		if size.set() && size.n == 0 {

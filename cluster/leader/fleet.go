@@ -209,7 +209,7 @@ func (f *Fleet) SameMachines() (same []string) {
 	return same
 }
 
-// Rateless returns the cards whose rate is unknown, for people: a share of it can't be told.
+// Rateless lists the cards whose rate is unknown, for messages: a share of it can't be computed.
 func (f *Fleet) Rateless() (cards []string) {
 	for i, n := range f.cluster.Nodes {
 		for _, c := range n.Rails {

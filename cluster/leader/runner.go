@@ -1,7 +1,7 @@
 // Package leader runs a verification: it asks the nodes what they have, lets them measure round by
 // round, measures suspects again with other partners, and keeps a journal.
 //
-// How the nodes are reached is the matter of a [Runner].
+// A [Runner] reaches the nodes.
 package leader
 
 import (

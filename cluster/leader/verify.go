@@ -22,10 +22,10 @@ type Config struct {
 	// Suspects returns the nodes that deserve another look after a stage, and those that are known
 	// to be good, as partners. nil: no retests.
 	Suspects func(*result.Run) (suspects, good []int32)
-	// Leaves returns the leaves of the nodes, by index of the cluster, from a run whose stage reach
-	// is done; nil: they can't be told. It is asked if the plan has no leaves; the plan gets them
-	// for the stages that follow, and the run says that they are from latency. nil: they stay
-	// unknown.
+	// Leaves infers the leaves of the nodes, by index of the cluster, from a run whose stage reach
+	// is done, and returns nil if it can't. It is called if the plan has no leaves; the following
+	// stages use its result, and the run records that it comes from latency. If the function is
+	// nil, leaves stay unknown.
 	Leaves func(*result.Run) []string
 	// Retests is how often a suspect is measured again; 0: 2.
 	Retests int

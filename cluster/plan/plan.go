@@ -44,7 +44,7 @@ type Options struct {
 	// Step is how long a measurement of bandwidth lasts; 0: 1 s.
 	Step time.Duration `json:"step"`
 	// Gentle limits what a card sends to another one, in percent of the slower card's rate; 0 means
-	// no limit. All-reduce knows no limit, so the stage collective is left out with it.
+	// no limit. All-reduce can't be limited, so Gentle leaves out the stage collective.
 	Gentle float64 `json:"gentle,omitempty"`
 }
 
@@ -226,8 +226,8 @@ func (p *Plan) rng(name Name) *rand.Rand {
 }
 
 // PairRounds returns how many rounds of disjoint pairs the plan needs for n nodes: all pairs up to
-// the limit, and 4·log2(n) random matchings beyond it, with which each of n nodes has enough
-// partners to be told from them.
+// the limit, and 4·log2(n) random matchings beyond it, which give each node enough
+// partners to distinguish its faults from theirs.
 func PairRounds(n, allPairs int) int {
 	if n <= allPairs {
 		return n - 1 + n%2

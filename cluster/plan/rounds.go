@@ -73,8 +73,8 @@ func (p *Plan) incastRounds() int {
 }
 
 // incast yields rounds in which groups of k+1 nodes send to one of their members; groups are
-// disjoint. The receiver is a member of the leaf that has received least so far, for an incast is
-// judged by the leaf of its receiver, and chance alone leaves out small leaves.
+// disjoint. The receiver is a member of the leaf that has received least so far: an incast is
+// attributed to the leaf of its receiver, and a random choice alone would miss small leaves.
 func (p *Plan) incast() iter.Seq[Round] {
 	n := len(p.Cluster.Nodes)
 	return func(yield func(Round) bool) {
@@ -109,8 +109,8 @@ func (p *Plan) incast() iter.Seq[Round] {
 	}
 }
 
-// places returns of each node the first one of its leaf: itself if no leaf is known. Nodes of no
-// known leaf are together one place among leaves, which they must not keep from receiving.
+// places returns the first node of each node's leaf, or the node itself if no leaf is known. Nodes
+// without a known leaf share one place, so that they don't keep leaves from receiving.
 func (p *Plan) places() []int {
 	first, out := map[string]int{}, make([]int, len(p.Cluster.Nodes))
 	known := p.largestLeaf() > 0

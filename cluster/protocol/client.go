@@ -34,11 +34,11 @@ type Client struct {
 	Dial func(context.Context) (net.Conn, error)
 	// Patience is how long requests are repeated when the leader can't be reached; 0: 30 s.
 	Patience time.Duration
-	// Waiting is called when the leader couldn't be reached for 3 s, and every 10 s then, with the
-	// last error and since when; nil: nobody wants to know.
+	// Waiting is called when the leader has been unreachable for 3 s, and every 10 s after that,
+	// with the last error and the time since the first one. It may be nil.
 	Waiting func(err error, since time.Duration)
-	// Joined is called when the leader has let the worker in, with the name by which it knows the
-	// node; nil: nobody wants to know.
+	// Joined is called when the leader has admitted the worker, with the name that it uses for the
+	// node. It may be nil.
 	Joined func(name string)
 	// Trust is for an invitation without a hash: it checks the proof of a leader, which must be
 	// bound to the hash of its certificate, and to that of Certificate. Dial must work a second
@@ -49,13 +49,13 @@ type Client struct {
 	Prove func(client, leader [sha256.Size]byte) (string, error)
 }
 
-// RefusedError is the error of a leader that doesn't want this worker.
+// RefusedError is the error for a worker that the leader refuses.
 type RefusedError struct {
 	Status int // of HTTP
 	Text   string
 }
 
-// Error says what the leader said.
+// Error returns the leader's reason.
 func (e *RefusedError) Error() string {
 	if e.Status == http.StatusGone {
 		return "the leader ends this worker: " + e.Text
@@ -75,7 +75,7 @@ const (
 	goodbyeLimit = time.Second
 )
 
-// Work joins, asks for commands and does them until the command to end: it then returns nil. It
+// Work joins the leader, executes its commands until [KindEnd], and then returns nil. It
 // returns an error at once if the leader refuses the worker ([RefusedError]), isn't the one of the
 // invitation ([WrongLeaderError]), doesn't speak its protocol ([TLSError]) or can't be reached over
 // a connection that can't be made again ([ErrBroken]); and when the leader couldn't be reached for
@@ -173,7 +173,7 @@ func (l *link) meet(ctx context.Context) error {
 	return nil
 }
 
-// join asks to be let in. It returns the name by which the leader knows the node.
+// join asks for admission and returns the name that the leader uses for the node.
 func (l *link) join(ctx context.Context) (string, error) {
 	q := joinRequest{
 		Version: Version, Name: l.Name, Tasks: l.Tasks, Software: cmp.Or(l.Software, Software()),
@@ -194,13 +194,13 @@ func (l *link) join(ctx context.Context) (string, error) {
 // proveError is the error of a worker that can't prove what it is.
 type proveError struct{ err error }
 
-// Error says why.
+// Error returns the cause.
 func (e *proveError) Error() string { return "make a proof: " + e.err.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *proveError) Unwrap() error { return e.err }
 
-// work does commands until that to end.
+// work executes commands until [KindEnd].
 func (l *link) work(ctx context.Context, do func(context.Context, Command) Reply) error {
 	var q nextRequest
 	for {
@@ -232,13 +232,13 @@ func (l *link) goodbye(ctx context.Context, path string, q any) {
 	_ = l.post(ctx, path, q, nil)
 }
 
-// leave tells the leader that the worker ends.
+// leave notifies the leader that the worker ends.
 func (l *link) leave(ctx context.Context) {
 	l.goodbye(context.WithoutCancel(ctx), pathLeave, leaveRequest{Why: context.Cause(ctx).Error()})
 }
 
-// retry tries until the leader could be reached, or patience is over. A try may take as long as
-// limit.
+// retry repeats try until the leader is reached or Patience is over. limit is the time for each
+// try.
 func (l *link) retry(ctx context.Context, limit time.Duration, try func(context.Context) error) error {
 	patience := cmp.Or(l.Patience, defaultPatience)
 	var failing time.Time // since when

@@ -21,7 +21,7 @@ type WrongLeaderError struct {
 	Hash [sha256.Size]byte // of its certificate
 }
 
-// Error says what it means.
+// Error explains the possible reasons.
 func (e *WrongLeaderError) Error() string {
 	return fmt.Sprintf("the certificate of %s is not that of the leader who sent the invitation: it has ended, or "+
 		"somebody else answers there", e.Addr)
@@ -34,10 +34,10 @@ type TLSError struct {
 	Err  error
 }
 
-// Error says what was wrong.
+// Error returns the address and the cause.
 func (e *TLSError) Error() string { return fmt.Sprintf("no leader answers at %s: %v", e.Addr, e.Err) }
 
-// Unwrap returns what was wrong.
+// Unwrap returns the cause.
 func (e *TLSError) Unwrap() error { return e.Err }
 
 // UnreachableError is the error of a leader that couldn't be reached for as long as
@@ -48,7 +48,7 @@ type UnreachableError struct {
 	Err   error // of the last try
 }
 
-// Error says for how long.
+// Error returns the address, the time and the last error.
 func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("the leader at %s can't be reached for %v: %v", e.Addr, e.Since.Round(time.Second), e.Err)
 }

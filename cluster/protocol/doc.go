@@ -18,9 +18,9 @@
 //
 // Both ends have a key and a certificate of their own, made for one verification. The worker knows
 // the hash of the leader's from its invitation, or is convinced by a proof ([Client.Trust]). The
-// leader lets a worker in for the secret of a [Ticket] or for a proof ([ServerConfig.Verify]), and
-// from then on takes the requests with this certificate as those of the worker: a secret that was
-// used admits nobody else, and nothing that is sent is of use to another one.
+// leader admits a worker by the secret of a [Ticket] or by a proof ([ServerConfig.Verify]), and
+// from then on recognizes it by its certificate: a used secret admits no other worker, and a
+// recorded request is of no use without the key of the certificate.
 //
 // Both ends limit the size of a message ([MaxMessage]) and all waiting, and refuse another
 // [Version] and another rdmactl. The leader limits the connections of strangers, at the expense of

@@ -19,7 +19,7 @@ const (
 )
 
 const (
-	// maxJoin is the largest request of one that isn't a worker yet, in bytes.
+	// maxJoin is the largest request before admission, in bytes.
 	maxJoin = 64 << 10
 	// bodyLimit is how long a worker may take to send a request or to take the answer.
 	bodyLimit = 30 * time.Second
@@ -54,12 +54,12 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b) // a worker that has gone doesn't need it
 }
 
-// refusal makes an answer of an error.
+// refusal converts an error to an answer.
 func refusal(err *RefusedError) (int, errorResponse) {
 	return err.Status, errorResponse{Error: err.Text}
 }
 
-// answer returns the status and the answer to a request. The certificate tells who asks.
+// answer returns the status and the answer to a request. The certificate identifies the client.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) (int, any) {
 	client, err := peerHash(r.TLS)
 	if err != nil || r.ProtoMajor != 2 { //nolint:mnd // HTTP/2
@@ -103,7 +103,7 @@ func notJoined() *RefusedError {
 	return refuse(http.StatusUnauthorized, "the certificate is not that of a worker that has joined")
 }
 
-// answerJoin answers one that wants to join.
+// answerJoin answers a request to join.
 func (s *Server) answerJoin(w http.ResponseWriter, r *http.Request, client [sha256.Size]byte) (int, any) {
 	var q joinRequest
 	if err := decode(w, r, maxJoin, &q); err != nil {
@@ -116,7 +116,7 @@ func (s *Server) answerJoin(w http.ResponseWriter, r *http.Request, client [sha2
 	return http.StatusOK, joinResponse{Name: session.Name()}
 }
 
-// answerProof answers one that wants to know whether this is the leader.
+// answerProof answers a request for the leader's proof.
 func (s *Server) answerProof(client [sha256.Size]byte) (int, any) {
 	proof, err := s.cfg.Prove(client)
 	if err != nil { // its text is not for strangers

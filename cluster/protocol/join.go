@@ -22,7 +22,7 @@ type joinRequest struct {
 	Proof    string `json:"proof,omitempty"`
 }
 
-// joinResponse is the answer: the name by which the leader knows the worker.
+// joinResponse is the answer: the name that the leader uses for the worker.
 type joinResponse struct {
 	Name  string `json:"name,omitempty"`
 	Error string `json:"error,omitempty"`
@@ -40,7 +40,8 @@ func printable(s string) bool {
 		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
-// check returns why a request is none. Whoever has no invitation must not be told more.
+// check returns an error for an invalid request. It runs before admission, so its errors must not
+// reveal anything about the verification.
 func (q *joinRequest) check() *RefusedError {
 	switch {
 	case q.Version != Version:
@@ -57,8 +58,8 @@ func (q *joinRequest) check() *RefusedError {
 	return nil
 }
 
-// join lets a worker in. The same worker may ask again, if the answer got lost: it is known by its
-// certificate.
+// join admits a worker. A worker that repeats its request, because the answer was lost, is
+// recognized by its certificate.
 func (s *Server) join(
 	q *joinRequest, client [sha256.Size]byte, remote string, c *conn,
 ) (*Session, *RefusedError) {
@@ -82,7 +83,7 @@ func (s *Server) join(
 	return j, err
 }
 
-// refused tells the leader of a worker that is refused although it has an invitation.
+// refused notifies the leader that a worker with an invitation was refused.
 func (s *Server) refused(q *joinRequest, remote string, err *RefusedError) {
 	if s.cfg.Refused == nil {
 		return
@@ -94,7 +95,7 @@ func (s *Server) refused(q *joinRequest, remote string, err *RefusedError) {
 	s.cfg.Refused(name, remote, err)
 }
 
-// admit asks the ways of getting in, one after the other.
+// admit tries the tickets, then the proofs.
 func (s *Server) admit(q *joinRequest, client [sha256.Size]byte) (*grant, *RefusedError) {
 	for _, a := range []admission{&s.tickets, proofs{s.cfg.Verify}} {
 		if g, err := a.admit(q, client); g != nil || err != nil {

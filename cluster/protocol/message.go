@@ -27,7 +27,7 @@ const (
 	KindEnd     Kind = "end"     // close everything: nothing follows
 )
 
-// Command is what a worker shall do.
+// Command is a command for a worker.
 type Command struct {
 	Kind Kind `json:"kind"`
 	// Limit is how long it may take; the worker then reports what it has.
@@ -72,7 +72,7 @@ type Edge struct {
 // MaxFlows is the largest number of queue pairs of an edge.
 const MaxFlows = 64
 
-// Endpoint is a queue pair as its peer must know it.
+// Endpoint is what a peer needs to connect to a queue pair.
 type Endpoint struct {
 	QPN  uint32 `json:"qpn"`
 	PSN  uint32 `json:"psn"`
@@ -117,7 +117,7 @@ type Reply struct {
 	Collectives []PartOfCollect `json:"collectives,omitempty"`
 }
 
-// EdgeReply is what became of an edge.
+// EdgeReply is the result of a command for an edge.
 type EdgeReply struct {
 	ID        int             `json:"id"`
 	Endpoints []Endpoint      `json:"endpoints,omitempty"` // of a prepare

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// linger is how long what was written to a pipe that is closed may take to be sent.
+// linger limits the time for sending data that was written before Close.
 const linger = time.Second
 
 // pipe is a connection over a reader and a writer.

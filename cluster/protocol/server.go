@@ -32,11 +32,11 @@ type ServerConfig struct {
 	// Refused is called for a worker that has an invitation and is refused nevertheless, with the
 	// name of its node and its address. It must not block.
 	Refused func(name, remote string, err *RefusedError)
-	// Verify checks a proof other than a ticket by which a worker wants to join, and returns the
-	// name of its node if the proof says it. The proof must be bound to the hash of the worker's
-	// certificate, or whoever sees it can use it. The text of a [RefusedError] is told to the
-	// worker, that of another error is not. It may be called concurrently. Nil: only tickets admit
-	// workers.
+	// Verify checks a proof that a worker presents instead of a ticket, and returns the name of its
+	// node if the proof contains it. The proof must be bound to the hash of the worker's
+	// certificate, or anyone who sees it can reuse it. The worker receives the text of a
+	// [RefusedError], but not that of other errors. Verify may be called concurrently. Nil: only
+	// tickets admit workers.
 	Verify func(proof string, client [sha256.Size]byte) (name string, err error)
 	// Prove returns a proof that the leader is the leader, for a worker that doesn't know the hash
 	// of its certificate (see [Client.Trust]). It must be bound to both hashes. Anybody may ask for
@@ -95,7 +95,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// Software returns the version of rdmactl that this program is, as workers say it to the leader.
+// Software returns the version of this rdmactl, in the form that workers send to the leader.
 func Software() string {
 	v := version.Info()
 	text := v.Version
@@ -208,7 +208,7 @@ func (s *Server) pop() *Session {
 	return nil
 }
 
-// signal wakes one that waits for a worker, if there is one. s.mu is held.
+// signal wakes a caller of Next if a worker is queued. s.mu is held.
 func (s *Server) signal() {
 	if len(s.queue) == 0 {
 		return
@@ -219,7 +219,7 @@ func (s *Server) signal() {
 	}
 }
 
-// Begin ends the admission of workers: who comes later is refused.
+// Begin ends the admission of workers: later ones are refused.
 func (s *Server) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

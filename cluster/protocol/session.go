@@ -55,10 +55,10 @@ func newSession(s *Server, client [sha256.Size]byte, g *grant) *Session {
 }
 
 // Name returns the name of the node: that of the ticket or proof by which the worker was admitted,
-// if it has one, else what the worker says.
+// if it has one, else the one that the worker reports.
 func (j *Session) Name() string { return j.name }
 
-// Node returns the name of the node as the worker says it.
+// Node returns the name of the node as the worker reports it.
 func (j *Session) Node() string { return j.node }
 
 // Host returns the name of the ticket or proof by which the worker was admitted; "" if it has none.
@@ -175,7 +175,7 @@ func (j *Session) Do(ctx context.Context, c Command) (Reply, error) {
 			}
 			return r, nil
 		case <-lost:
-			if len(one.reply) > 0 { // the last words
+			if len(one.reply) > 0 { // it replied before it was lost
 				lost = nil
 				continue
 			}

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// strangers are the connections of which no request of a worker has come yet. There is a limit:
-// beyond it, a new one ends the oldest one from the address that has the most. So a flood from some
-// addresses is at the expense of these.
+// strangers are the connections that have not carried a request of a worker yet. Their number is
+// limited: beyond the limit, a new one displaces the oldest one from the address that has the most,
+// so that a flood displaces connections from its own addresses only.
 type strangers struct {
 	limit int
 

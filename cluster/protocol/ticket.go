@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Ticket admits workers. The leader issues it, and whoever presents its secret in time is let in.
+// Ticket admits workers. The leader issues it; workers that present its secret in time may join.
 type Ticket struct {
 	// Secret is at least [MinSecret] bytes that can't be guessed; "": one is made.
 	Secret string
@@ -30,10 +30,10 @@ const MinSecret = 16
 // ticketLife is how long a ticket admits workers.
 const ticketLife = 10 * time.Minute
 
-// admission is a way by which workers get in.
+// admission is a way to admit workers.
 type admission interface {
-	// admit returns what the request entitles to, or why it doesn't. A nil grant without an error
-	// stands for a request that this way isn't for.
+	// admit returns the grant for a request, or the reason for a refusal. Both are nil for a
+	// request without the credentials of this way.
 	admit(q *joinRequest, client [sha256.Size]byte) (*grant, *RefusedError)
 }
 
@@ -45,7 +45,7 @@ type grant struct {
 	used    int
 }
 
-// check returns why the grant is worth nothing at a time.
+// check returns an error if the grant has expired or is used up.
 func (g *grant) check(now time.Time) *RefusedError {
 	switch {
 	case !g.expires.IsZero() && !now.Before(g.expires):
@@ -74,7 +74,7 @@ type ticketGrant struct {
 	grant  *grant
 }
 
-// issue adds a ticket and returns it as it is valid.
+// issue adds a ticket and returns it with its defaults filled in.
 func (t *tickets) issue(k Ticket, now time.Time) (Ticket, error) {
 	k.Secret, k.Workers = cmp.Or(k.Secret, rand.Text()), cmp.Or(k.Workers, 1)
 	if k.Expires.IsZero() {
@@ -125,13 +125,13 @@ func (t *tickets) admit(q *joinRequest, _ [sha256.Size]byte) (*grant, *RefusedEr
 	return nil, refuse(http.StatusUnauthorized, "the invitation is unknown")
 }
 
-// proofs admits by what [ServerConfig.Verify] says of a proof.
+// proofs admits workers whose proof [ServerConfig.Verify] accepts.
 type proofs struct {
 	verify func(proof string, client [sha256.Size]byte) (string, error)
 }
 
-// admit implements admission. Why a proof is worth nothing is said to the worker only if the error
-// is a RefusedError: others may tell a stranger too much.
+// admit implements admission. The worker receives the reason for a refusal only if it is a
+// RefusedError: other errors may reveal too much to a stranger.
 func (p proofs) admit(q *joinRequest, client [sha256.Size]byte) (*grant, *RefusedError) {
 	if q.Proof == "" || p.verify == nil {
 		return nil, nil //nolint:nilnil // as documented

@@ -12,7 +12,7 @@ import (
 // Kind is what kept a program from running on a host, or how it ended.
 type Kind string
 
-// The kinds, in the order in which a start meets them.
+// The kinds, in the order of the steps of a start.
 const (
 	KindCanceled       Kind = "canceled"         // the context ended
 	KindNoSSH          Kind = "no-ssh"           // the ssh program can't be started
@@ -124,7 +124,7 @@ type Error struct {
 	Kind Kind
 	// Step is the one that failed; StepRunning if the program ran.
 	Step Step
-	// Text is the cause, as ssh or the host says it; it may be empty.
+	// Text is the cause as reported by ssh or the host; it may be empty.
 	Text string
 	// Stderr is the end of what ssh and the host wrote to standard error, at most 8 KiB.
 	Stderr string

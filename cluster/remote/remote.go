@@ -11,8 +11,8 @@
 //	}
 //
 // Everything goes through the user's own ssh program, so no port is open at either end, and keys,
-// agents and jump hosts work as they do for the user. Nothing secret is on a command line: what a
-// program must know goes over its stream.
+// agents and jump hosts work as they do for the user. No secret is on a command line: secrets
+// go over the program's stream.
 //
 // On a host the executable is ~/.cache/rdmakit/rdmactl-SHA256, below $XDG_CACHE_HOME if that is
 // set. It is copied only if it isn't there or differs; files that no run has used for 30 days are
@@ -147,7 +147,7 @@ func Start(ctx context.Context, hosts []string, cfg Config) iter.Seq2[string, Re
 			r := <-results
 			if over {
 				if r.Session != nil {
-					_ = r.Session.Close() // nobody has it
+					_ = r.Session.Close() // the caller has left the loop
 				}
 				continue
 			}
@@ -158,7 +158,7 @@ func Start(ctx context.Context, hosts []string, cfg Config) iter.Seq2[string, Re
 	}
 }
 
-// errLeft is the cause for starts that nobody waits for.
+// errLeft is the cause for starts that the caller has abandoned.
 var errLeft = errors.New("no longer wanted")
 
 // starter starts the program on hosts.
@@ -217,7 +217,7 @@ func (s *starter) attempt(ctx, starting context.Context, host string) (*Session,
 		return nil, d.failure(starting, context.Cause(starting))
 	}
 	s.progress(Event{Host: host, Step: StepConnect})
-	// What is wrong with the settings, ssh also says when it connects.
+	// An error in the settings is reported again when ssh connects.
 	settings, _ := s.client.Settings(starting, host)
 	stream, err := s.client.Start(ctx, host, settings.Options(s.cfg.Connect), command(d.mark))
 	if err != nil {

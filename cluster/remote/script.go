@@ -15,7 +15,7 @@ var source string
 // dialogVersion is the version of the dialog that the script prints first.
 const dialogVersion = "1"
 
-// newMark returns a random word. No other output of a host has it.
+// newMark returns a random word that no other output of a host contains.
 func newMark() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails

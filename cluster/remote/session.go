@@ -32,7 +32,7 @@ func (s *Session) Read(b []byte) (int, error) { return s.r.Read(b) }
 // Write writes to the program's standard input.
 func (s *Session) Write(b []byte) (int, error) { return s.stream.Write(b) }
 
-// CloseWrite closes the program's standard input, which tells it to end.
+// CloseWrite closes the program's standard input, which makes it end.
 func (s *Session) CloseWrite() error { return s.stream.CloseWrite() }
 
 // Close closes the program's standard input and output, and waits until ssh has ended; a program

@@ -14,10 +14,10 @@ import (
 // NoWayError is the error if a launcher and a site offer none of the ways.
 type NoWayError struct {
 	Launcher                string
-	Token, PMI, MUNGE, File error // what each lacks
+	Token, PMI, MUNGE, File error // why each can't be used
 }
 
-// Error names all ways and what each lacks.
+// Error lists the ways, each with the reason why it can't be used.
 func (e *NoWayError) Error() string {
 	var s []string
 	for _, w := range []struct {
@@ -33,7 +33,7 @@ func (e *NoWayError) Error() string {
 // Unwrap returns the four causes.
 func (e *NoWayError) Unwrap() []error { return []error{e.Token, e.PMI, e.MUNGE, e.File} }
 
-// Hints returns what helps.
+// Hints returns remedies.
 func (e *NoWayError) Hints() []string {
 	var hints []string
 	if e.Launcher == Slurm {
@@ -45,8 +45,8 @@ func (e *NoWayError) Hints() []string {
 // Choose returns the way for a task, the first of these that works: RDMAKIT_TOKEN, if it is set;
 // PMI; MUNGE, under Slurm; a file in the home. Whether the home is shared shows later. All tasks of
 // a job should come to the same choice: otherwise they wait for each other until their time is up.
-// The error is a *[NoWayError] if there is no way. A token that is no good, and a process manager
-// that doesn't answer as it should, are errors of their own.
+// The error is a *[NoWayError] if there is no way. A weak token, and a process manager
+// that answers incorrectly, are errors at once.
 func Choose(ctx context.Context, t Task, getenv func(string) string) (Way, error) {
 	none := &NoWayError{Launcher: t.Launcher, Token: errors.New("not set")}
 	if secret := getenv(TokenVariable); secret != "" {

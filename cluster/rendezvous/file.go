@@ -30,8 +30,8 @@ const fileName = "invitation"
 
 // File is the way with a file that only its owner can read, in a folder that all nodes share. A
 // worker believes it only if nobody else could have written it: both belong to this user and have
-// no permissions for others, and neither is a symbolic link. It passes over files of other jobs and
-// files that have expired, which a leader that was killed leaves behind.
+// no permissions for others, and neither is a symbolic link. It ignores files of other jobs and
+// expired files, which a killed leader leaves behind.
 type File struct {
 	// Patience is how long Find waits for the file, 0 for a minute.
 	Patience time.Duration
@@ -47,7 +47,7 @@ type File struct {
 // UntrustedError is the error for a file or folder that others may have written or read.
 type UntrustedError struct{ Name, Reason string }
 
-// Error says what is wrong with it.
+// Error returns the name and the reason.
 func (e *UntrustedError) Error() string { return e.Name + " is not trusted: " + e.Reason }
 
 // jobFolder returns the folder of a job below the user's cache: $XDG_CACHE_HOME, or .cache in
@@ -81,7 +81,7 @@ func NewFile(t Task, getenv func(string) string) (*File, error) {
 	return f, root.Close()
 }
 
-// open opens the folder. It makes it if that is wanted.
+// open opens the folder, and makes it first if create is set.
 func (f *File) open(create bool) (*os.Root, error) {
 	if create {
 		err := os.MkdirAll(filepath.Dir(f.folder), 0o700)
@@ -113,7 +113,7 @@ func (f *File) open(create bool) (*os.Root, error) {
 	return root, nil
 }
 
-// check returns an error unless a file is of a type, belongs to the owner, and only to him.
+// check returns an error unless a file has the type typ and only its owner, this user, has access.
 func (f *File) check(name string, info fs.FileInfo, typ fs.FileMode) error {
 	kinds := map[fs.FileMode]string{0: "a file", fs.ModeDir: "a folder", fs.ModeSymlink: "a symbolic link"}
 	if got := info.Mode().Type(); got != typ {
@@ -165,7 +165,7 @@ func (f *File) publish(i protocol.Invitation) error {
 	return errors.Join(err, root.Close())
 }
 
-// write writes a file that must not exist, and nobody else can read.
+// write writes a new file that only this user can read.
 func write(root *os.Root, name string, text []byte) error {
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -4,5 +4,5 @@ package rendezvous
 
 import "io/fs"
 
-// owner doesn't know the user that a file belongs to.
+// owner reports that the owner of a file is unknown.
 func owner(fs.FileInfo) (int, bool) { return -1, false }

@@ -13,12 +13,12 @@ import (
 // pmiKey is the key of the invitation.
 const pmiKey = "rdmakit-invitation"
 
-// pmiLimit is how long taking leave of the process manager may take.
+// pmiLimit is the time limit for finalizing PMI.
 const pmiLimit = 5 * time.Second
 
 // PMI is the way with the key-value space of the process manager. Each task must call Publish, Find
-// or Pass: each of them returns when all have done so, and takes leave of the process manager, so
-// that it doesn't end the job when a task ends.
+// or Pass: each of them returns when all have done so, and finalizes PMI, so that the process
+// manager doesn't end the job when a task ends.
 type PMI struct{ client *pmi.Client }
 
 // NewPMI returns the way if the environment has a process manager that answers.
@@ -62,7 +62,7 @@ func (p *PMI) Pass(ctx context.Context) error { return errors.Join(p.client.Barr
 // Trust returns nil.
 func (p *PMI) Trust() Trust { return nil }
 
-// Close takes leave of the process manager.
+// Close finalizes PMI and closes the connection.
 func (p *PMI) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), pmiLimit)
 	defer cancel()

@@ -25,7 +25,7 @@ var ErrOtherProof = errors.New("not a proof for this job and this connection")
 // WeakTokenError is the error for a token that others can guess. It doesn't contain the token.
 type WeakTokenError struct{ reason string }
 
-// Error says what is wrong with it.
+// Error returns the reason.
 func (e *WeakTokenError) Error() string { return TokenVariable + " can be guessed: " + e.reason }
 
 // Hints returns how to make one that can't.

@@ -11,15 +11,15 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 )
 
-// Task is what is known of this process as a task of a job.
+// Task describes this process as a task of a job.
 type Task struct {
 	// Launcher is its name, for errors; see [Slurm].
 	Launcher string
 	// Job identifies the job, and its step if there are such. It is the same for all tasks, and no
 	// secret. "" if the launcher gives none.
 	Job string
-	// Leader is where the leader listens, HOST:PORT, if the tasks know that by the launcher; "" if
-	// they don't.
+	// Leader is the address at which the leader listens, HOST:PORT, if the launcher provides its
+	// host; "" otherwise.
 	Leader string
 }
 
@@ -77,7 +77,7 @@ func statement(job string, from Role, p Pair) []byte {
 }
 
 // AtLeader returns the functions of a [protocol.ServerConfig] for a leader with a certificate. A
-// worker is told why it is refused.
+// refused worker receives the reason.
 func AtLeader(ctx context.Context, t Trust, leader Hash) (
 	verify func(proof string, worker Hash) (name string, err error), prove func(worker Hash) (string, error),
 ) {
@@ -104,7 +104,7 @@ func AtWorker(ctx context.Context, t Trust, worker Hash) (
 	return trust, prove
 }
 
-// proven is what the ways with a Trust have in common: the address is known, and nobody waits for
+// proven is the common part of the ways with a Trust: the address is known, and no task waits for
 // others.
 type proven struct{ leader string }
 

@@ -20,7 +20,7 @@ func (v *view) oversubscribed() {
 		a, b := pairs.from[i], pairs.to[i]
 		switch {
 		case pairs.skip[i] || v.leaf[v.cards[a].end.Node] < 0 || v.leaf[v.cards[b].end.Node] < 0:
-		case alone(a) || alone(b): // such a leaf can't be told from its node
+		case alone(a) || alone(b): // such a leaf can't be distinguished from its node
 		case v.crosses(v.cards[pairs.from[i]].end.Node, v.cards[pairs.to[i]].end.Node):
 			cross = append(cross, y)
 		default:

@@ -136,7 +136,7 @@ func (v *view) unfinished() {
 		v.gap("absolute rates", "the figures are %s: peers are compared, line rates are a guide at most", label)
 	}
 	if g := v.run.Options.Gentle; g > 0 {
-		v.gap("full rate", "each card was measured at %g %% of its rate: links that can't do more are not told", g)
+		v.gap("full rate", "each card was measured at %g %% of its rate: links that can't carry more are not found", g)
 	}
 	for _, r := range v.rails {
 		n := 0

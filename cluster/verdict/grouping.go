@@ -33,7 +33,7 @@ func (g *grouping) members() [][]int {
 }
 
 // infer returns the groups of nodes. Hosts are taken as alike first; if that shows none, they may
-// differ from the start. That tells three groups only: of two, the hosts of one could be faster.
+// differ from the start. That needs three groups: of two, the hosts of one could be faster.
 func (l *pairTimes) infer() grouping {
 	alike := l.grouping(false)
 	if alike.why == "" {

@@ -257,9 +257,9 @@ func (v *view) cleanLeaf(groups map[leafRail][]incastSample) bool {
 	return false
 }
 
-// What tells drops of a full queue from those of a cable or an uplink: three quarters of the
-// samples with several senders to a receiver lose packets, and at most a quarter of those with one.
-// Half way between all and none on either side, a few others' faults change nothing.
+// What distinguishes drops of a full queue from those of a cable or an uplink: three quarters of
+// the samples with several senders to a receiver lose packets, and at most a quarter of those with
+// one. Half way between all and none on either side, a few others' faults change nothing.
 const (
 	mostSenders = 0.75
 	fewPairs    = 0.25

@@ -9,23 +9,23 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/result"
 )
 
-// Inference is what the latencies of a run tell about leaves.
+// Inference is what the latencies of a run show about leaves.
 type Inference struct {
 	// Leaves are the leaves by node, "" for nodes whose latencies fit in none; nil if the latencies
-	// tell none.
+	// show none.
 	Leaves []string
 	// Hop is by how much half a round trip between leaves is longer than one within a leaf, and
 	// Noise the standard deviation of what is left of a pair's latency, in µs. Both are 0 if
-	// nothing could be told.
+	// no leaves could be inferred.
 	Hop, Noise float64
 	Why        string // why there are no leaves
 }
 
 // What latencies must show so that leaves are inferred from them.
 const (
-	// fewestInferred is the number of nodes below which two hops can't be told from properties of
-	// the hosts: eight nodes have 28 pairs, and a model has nine parameters. With six, one of 150
-	// flat networks with noise seemed to have leaves.
+	// fewestInferred is the number of nodes below which two hops can't be distinguished from
+	// properties of the hosts: eight nodes have 28 pairs, and a model has nine parameters. With
+	// six, one of 150 flat networks with noise seemed to have leaves.
 	fewestInferred = 8
 	// leastHop is what two more switches add at least to half a round trip, in µs. Cut-through
 	// switches add 0.13 µs (InfiniBand) to 0.5 µs (Ethernet) each, a cable 5 ns/m.
@@ -42,7 +42,7 @@ const (
 	completePairs = 0.95
 )
 
-// InferLeaves tells leaves from the latencies of the stage reach: round trips between leaves pass
+// InferLeaves infers leaves from the latencies of the stage reach: round trips between leaves pass
 // two more switches than those within. It needs all pairs of at least one rail, and a clear gap
 // between the two against the noise. Hosts may differ in what they add to all of their round trips.
 func InferLeaves(run *result.Run) Inference {
@@ -105,7 +105,7 @@ func (v *view) inferredWords() string {
 		g.Noise)
 }
 
-// whyNoLeaves returns why leaves are not known from latency either, "" if nobody knows.
+// whyNoLeaves returns why leaves can't be inferred from latency either, "" if that is unknown.
 func (v *view) whyNoLeaves() string {
 	if g := InferLeaves(v.run); g.Why != "" {
 		return ", and " + g.Why

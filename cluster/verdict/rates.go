@@ -280,8 +280,8 @@ func (s *set) other(d int, i int32) int32 {
 	return s.from[i]
 }
 
-// withSlow returns the samples of a card whose partners are all slow, if these are not known to be
-// slow from others: then the card or they are, and nothing tells which. Otherwise nothing is known.
+// withSlow returns the samples of a card whose partners are all slow, if no other samples show that
+// these are slow: then either the card or its partners may be the cause. Otherwise it returns none.
 func (v *view) withSlow(d int, c int32, y []float32) []float32 {
 	r := &v.rate
 	for _, i := range r.pairs.by[d].of(c) {

@@ -11,7 +11,7 @@ import (
 )
 
 // engineDevice is the beginning of the name of a card that is RDMA in software over a network
-// device: roce@eth1. Neither lspci nor NCCL know such a card.
+// device: roce@eth1. Neither lspci nor NCCL shows such a card.
 const engineDevice = "roce@"
 
 const eachWithAThird = "measure each of them with a third node; if there is none, swap the cable between them " +

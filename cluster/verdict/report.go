@@ -10,7 +10,7 @@ import (
 // Schema is the version of the JSON form of a [Report].
 const Schema = "rdmakit.cluster-verdicts/v1"
 
-// Report is what a run says about its cluster.
+// Report is what a run shows about its cluster.
 type Report struct {
 	Schema string `json:"schema"`
 	// Label is that of the run's scale: EMULATED or SOFTWARE, "" for hardware.
@@ -49,7 +49,7 @@ type Rail struct {
 type Verdict struct {
 	Cause Cause `json:"cause"`
 	Where Where `json:"where"`
-	// Severity is the share of the capacity of its place that is lost, 0 to 1. Words says the same
+	// Severity is the share of the capacity of its place that is lost, 0 to 1. Words describes it
 	// with figures.
 	Severity float64 `json:"severity"`
 	Words    string  `json:"words"`

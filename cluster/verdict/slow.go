@@ -118,7 +118,7 @@ func (v *view) similar(list []int32) bool {
 	return high < 2*low+0.05
 }
 
-// ambiguous reports whether nothing tells a card from its only partner.
+// ambiguous reports whether a card can't be distinguished from its only partner.
 func (v *view) ambiguous(c int32) bool {
 	for d := range 2 {
 		if p := v.rate.only[d][c]; v.rate.slow[d][c] && p >= 0 && v.rate.only[1-d][p] == c {
@@ -254,8 +254,8 @@ func (x *Verdict) card(v *view, c int32) int32 {
 	return c
 }
 
-// tellApart names the far end, too, if a card has met nobody else who has met others. A slow
-// loopback tells them apart: it is the host then.
+// tellApart names the far end, too, if the card has no other partner that was measured with others.
+// A slow loopback distinguishes the two: its host is the cause.
 func (v *view) tellApart(c int32, x Verdict, loops loopbacks) Verdict {
 	if !v.ambiguous(c) {
 		return x
@@ -324,8 +324,8 @@ func (v *view) slowNode(node int32, slow []int32, loops loopbacks) {
 	v.explain(node)
 }
 
-// tellNodes names the other node, too, if the two have met nobody else, unless slow loopbacks tell
-// which one it is.
+// tellNodes names the other node, too, if the two have no other partner, unless slow loopbacks show
+// which one is slow.
 func (v *view) tellNodes(node, c int32, x *Verdict, loops loopbacks) int32 {
 	p := max(v.rate.only[tx][c], v.rate.only[rx][c])
 	other := v.cards[p].end.Node

@@ -235,7 +235,7 @@ func (c *card) payload() float64 {
 	return mtu / (mtu + 82)
 }
 
-// usable returns v if it is a rate that can have been measured, else 0.
+// gbps returns the rate of a sample in Gb/s of the hardware, 0 if it can't have been measured.
 func (v *view) gbps(s *result.Sample) float64 {
 	g := float64(s.Gbps) * v.scale.Rate
 	if !(g > 0) || math.IsInf(g, 0) {

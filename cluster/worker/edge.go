@@ -45,8 +45,8 @@ const pingSize = 64
 // maxBuffer limits the memory of an edge.
 const maxBuffer = 64 << 20
 
-// layout returns the number of bytes of a slot and the number of slots of an edge's memory: source
-// and target of WRITEs, or a message to send and two to receive.
+// layout returns the size of a slot in bytes and the number of slots of an edge's memory: source
+// and target of WRITEs, or a message to send and one for each posted receive request.
 func (e *edge) layout() (slot, slots int) {
 	switch e.spec.Role {
 	case protocol.RoleAsk, protocol.RoleAnswer:
@@ -117,7 +117,7 @@ func (e *edge) open(ctx context.Context) error {
 	return e.postReceives()
 }
 
-// address returns where the port is, as peers must know it.
+// address returns the LID, GID and MTU of the port, for peers.
 func (e *edge) address(ctx context.Context, d *verbs.Device, card *Card) (protocol.Endpoint, error) {
 	port, err := d.Port(ctx, card.Port)
 	if err != nil {
@@ -228,7 +228,7 @@ func (e *edge) connect(peers []protocol.Endpoint) error {
 	return nil
 }
 
-// run measures as the role says.
+// run measures according to the role of the edge.
 func (e *edge) run(ctx context.Context, length time.Duration) protocol.EdgeReply {
 	r := protocol.EdgeReply{ID: e.spec.ID}
 	var err error

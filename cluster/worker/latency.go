@@ -113,8 +113,7 @@ func (e *edge) send(ctx context.Context, n int) error {
 	return err
 }
 
-// receive waits for a message and posts its request again. The data is valid until the next but one
-// message has arrived.
+// receive waits for a message, posts its request again, and returns a copy of the data.
 func (e *edge) receive(ctx context.Context) ([]byte, error) {
 	wc, err := e.complete(ctx, e.recvs)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // located returns the facts of an opened card with the MTU of its port and its GUIDs, by which a
-// sweep of the subnet knows it. Those that the card has are kept.
+// sweep of the subnet identifies it. Those that the card has are kept.
 func located(ctx context.Context, card *Card, d *verbs.Device) map[string]string {
 	facts := maps.Clone(card.Facts)
 	if facts == nil {

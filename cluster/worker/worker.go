@@ -103,7 +103,7 @@ func New(cfg Config) *Worker {
 	return &Worker{cfg: cfg, devices: map[int]*verbs.Device{}, cards: map[int]*Card{}, edges: map[int]*edge{}}
 }
 
-// Do does what a command says, within its limit.
+// Do executes a command within its limit.
 func (w *Worker) Do(ctx context.Context, c protocol.Command) protocol.Reply {
 	if c.Limit > 0 {
 		var cancel context.CancelFunc

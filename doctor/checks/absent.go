@@ -8,8 +8,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/english"
 )
 
-// mergeAbsent makes one finding of those that don't apply to several objects for want of the same
-// file, in the place of the first. The others are returned as they are.
+// mergeAbsent merges the findings that don't apply to several objects because the same file is
+// missing, in the place of the first. The others are returned as they are.
 func mergeAbsent(findings []doctor.Finding) []doctor.Finding {
 	var out []doctor.Finding
 	var objects [][]string // of the findings in out

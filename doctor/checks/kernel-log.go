@@ -78,7 +78,7 @@ type incident struct {
 	healed bool
 }
 
-// cable is what the driver told of a module, in order: it was plugged in, then out.
+// cable records the driver's messages about a module, in order: plugged in, then unplugged.
 type cable struct {
 	object   string
 	plugged  bool

@@ -34,7 +34,7 @@ func (w wire) up(s *inventory.Snapshot) bool {
 	return w.port.active() && (n == nil || n.Carrier == nil || *n.Carrier)
 }
 
-// ethtoolFor returns what ethtool told of a network device, nil if it was not asked.
+// ethtoolFor returns ethtool's data of a network device, nil if it was not queried.
 func ethtoolFor(in *doctor.Input, netdev string) *facts.Ethtool {
 	for i := range in.Facts.Ethtool.Value {
 		if e := &in.Facts.Ethtool.Value[i]; e.Netdev == netdev {

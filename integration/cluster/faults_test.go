@@ -12,7 +12,7 @@ import (
 	"github.com/rdmakit/rdmakit/integration/cluster/lab"
 )
 
-// TestHealthy verifies a cluster without a fault: nobody may be accused.
+// TestHealthy verifies a cluster without a fault: there must be no verdict.
 func TestHealthy(t *testing.T) {
 	l := cluster(t)
 	for range 2 {

@@ -81,7 +81,7 @@ func TestKilledOwner(t *testing.T) {
 			if time.Now().After(limit) {
 				t.Fatalf("process %s of the lab is still there", pid)
 			}
-			time.Sleep(10 * time.Millisecond) // no event tells of the end of others' children
+			time.Sleep(10 * time.Millisecond) // there is no event for the end of another process's children
 		}
 	}
 }

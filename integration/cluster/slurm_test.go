@@ -23,7 +23,7 @@ func srun(t *testing.T, l *lab.Lab, args ...string) []string {
 	return lines
 }
 
-// TestSlurm runs programs by srun on all nodes, and checks what its tasks are told.
+// TestSlurm runs programs by srun on all nodes, and checks the environment of its tasks.
 func TestSlurm(t *testing.T) {
 	l := cluster(t)
 	if err := l.StartSlurm(t.Context()); err != nil {

@@ -35,7 +35,7 @@ func gathered(t *testing.T, g *guest.Guest, kinds ...facts.Kind) facts.Facts {
 	return f
 }
 
-// settingsOf returns what ethtool told of a network device.
+// settingsOf returns ethtool's data of a network device.
 func settingsOf(t *testing.T, f facts.Facts, netdev string) facts.Ethtool {
 	t.Helper()
 	if err := f.Ethtool.State(); err != nil {

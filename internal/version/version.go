@@ -1,4 +1,4 @@
-// Package version tells which rdmakit this is: its version, the commit and date it was
+// Package version identifies this rdmakit: its version, the commit and date it was
 // built from, the toolchain and platform, and which of the two builds it is.
 //
 //	b := version.Info()

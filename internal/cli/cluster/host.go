@@ -57,7 +57,7 @@ func (h *host) start(ctx context.Context, n worker.Node, tasks int) error {
 	}
 	ours, theirs := net.Pipe()
 	ctx = h.within(ctx)
-	h.wg.Go(func() { _ = h.server.ServeConn(ours) }) // the worker's error says more
+	h.wg.Go(func() { _ = h.server.ServeConn(ours) }) // the worker's error has the cause
 	h.wg.Go(func() { h.work(ctx, i, n, tasks, theirs) })
 	return nil
 }
@@ -79,7 +79,7 @@ func (h *host) refused(name, remote string, err *protocol.RefusedError) {
 	h.app.Out.Note("warning: a worker of %s at %s is refused: %s", name, remote, err.Text)
 }
 
-// work runs a worker of this process; that ctx ends it is no fault.
+// work runs a worker in this process. Its end by ctx is not an error.
 func (h *host) work(ctx context.Context, i protocol.Invitation, n worker.Node, tasks int, conn net.Conn) {
 	w := worker.New(worker.Config{Node: n, Wait: verbs.WaitEvent})
 	c := &protocol.Client{Invitation: i, Name: n.Name, Tasks: tasks, Dial: protocol.Once(conn)}
@@ -88,8 +88,8 @@ func (h *host) work(ctx context.Context, i protocol.Invitation, n worker.Node, t
 	}
 }
 
-// join waits until enough workers have joined; others are refused then. enough says how many of how
-// many there are.
+// join waits until enough reports that all workers have joined; later ones are refused. enough also
+// returns their count, for messages.
 func (h *host) join(
 	ctx context.Context, enough func([]*protocol.Session) (string, bool), limit time.Duration,
 ) ([]leader.Link, error) {

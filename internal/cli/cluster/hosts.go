@@ -59,7 +59,7 @@ func (f *hostFlags) read(stdin io.Reader) (err error) {
 	if err != nil {
 		return cli.Exitf(cli.ExitUsage, "--hosts: %w", err)
 	}
-	f.list = hostlist.Compress(f.names) // for the journal, which standard input or a file may outlive
+	f.list = hostlist.Compress(f.names) // for the journal, which may outlive standard input or a file
 	return nil
 }
 
@@ -77,7 +77,7 @@ func isFile(name string) bool {
 // standard input and output.
 const stdioAddr = "stdio:0"
 
-// ended is a host whose worker is no more, or never was.
+// ended is a host whose worker has ended or never started.
 type ended struct {
 	host string
 	err  error
@@ -137,20 +137,20 @@ func hostName(name string) string {
 // absent is the link of a host whose worker never joined.
 type absent struct{ err error }
 
-// Do returns why.
+// Do returns the reason.
 func (a absent) Do(context.Context, protocol.Command) (protocol.Reply, error) {
 	return protocol.Reply{}, a.err
 }
 
-// serve sends a worker its invitation and answers it until it ends. The error says why it ended
-// before the run did.
+// serve sends a worker its invitation and answers it until it ends. The error is the reason if
+// it ended before the run.
 func (h *host) serve(name string, s *remote.Session, expires time.Time) error {
 	i, err := h.server.Invite(stdioAddr, protocol.Ticket{Host: hostName(name), Expires: expires})
 	if err == nil {
 		_, err = fmt.Fprintln(s, i)
 	}
 	if err == nil {
-		_ = h.server.ServeConn(s) // how the program ended says more
+		_ = h.server.ServeConn(s) // the program's exit status has the cause
 	}
 	_ = s.Close() // always nil
 	return errors.Join(s.Wait(), err)

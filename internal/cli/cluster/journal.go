@@ -25,9 +25,9 @@ const journalPattern = "rdmakit-verify-20060102-150405.journal"
 // noJournal is the value of --journal for none.
 const noJournal = "none"
 
-// startFlags are the flags that say which workers are started. A journal has their values, so that
+// startFlags are the flags that select the workers to start. A journal has their values, so that
 // --resume alone starts the same ones. Those that name programs (--ssh, --remote-path) are not
-// among them: a journal may be somebody else's, and nothing that it says is run.
+// among them: a journal may come from another user, and must not choose a program to run.
 var startFlags = []string{"local", "rails", "workers", "listen", "hosts"}
 
 // startOf returns the start flags that were given.
@@ -41,8 +41,8 @@ func startOf(flags *pflag.FlagSet) map[string]string {
 	return start
 }
 
-// takeOver reads the journal of --resume, and takes the plan and the workers from it. What the
-// flags say of the plan must be the same; they may start workers in another way.
+// takeOver reads the journal of --resume, and takes the plan and the workers from it. Flags
+// that describe the plan must agree with it; those that start workers may differ.
 func (f *verifyFlags) takeOver(flags *pflag.FlagSet) error {
 	if f.resume == "" {
 		return nil
@@ -134,8 +134,9 @@ const sampleBytes = 600
 // hostRails is the number of rails that a node is assumed to have before it is asked.
 const hostRails = 8
 
-// checkJournal returns an error if the journal of a run can't be made, or if its file system is
-// full: before anything is started in vain. freeOf returns the bytes that are left in a folder.
+// checkJournal returns an error if the journal of a run can't be created, or if its file system has
+// too little space. It runs before any worker is started. freeOf returns the bytes that are left in
+// a folder.
 func (f *verifyFlags) checkJournal(app *cli.App, freeOf func(folder string) (uint64, error)) error {
 	name := f.resume
 	if name == "" {
@@ -158,7 +159,7 @@ func (f *verifyFlags) checkJournal(app *cli.App, freeOf func(folder string) (uin
 	folder := filepath.Dir(name)
 	need := uint64(p.Samples()) * sampleBytes
 	free, err := freeOf(folder)
-	if err != nil || free >= need { // writing tells what is wrong otherwise
+	if err != nil || free >= need { // errors appear when it is written
 		return nil //nolint:nilerr // as the comment says
 	}
 	const text = "write the journal %s: it may grow to %s, and %s has only %s left"

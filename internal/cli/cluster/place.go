@@ -18,7 +18,7 @@ import (
 	"github.com/rdmakit/rdmakit/verbs/provider/roce"
 )
 
-// placeOf are the facts by which a topology knows a port: its GUIDs and network devices.
+// placeOf returns the facts that identify a port in a topology: its GUIDs and network devices.
 func placeOf(snap *inventory.Snapshot, d *inventory.Device, p *inventory.Port) map[string]string {
 	facts := map[string]string{}
 	if d.NodeGUID != nil && !d.NodeGUID.IsZero() {
@@ -38,8 +38,8 @@ func placeOf(snap *inventory.Snapshot, d *inventory.Device, p *inventory.Port) m
 	return facts
 }
 
-// thisMachine returns what tells this machine from others, "" if that is unknown: two nodes on one
-// machine have network namespaces of their own.
+// thisMachine identifies this machine by its boot ID and network namespace, "" if they are unknown:
+// nodes that share a machine have different namespaces.
 func thisMachine() string {
 	boot, err := fs.ReadFile(hostRoot(), sysfs.ProcBootID)
 	if err != nil {
@@ -80,8 +80,8 @@ func engineNetdev(name string) string {
 }
 
 // addSwitches asks the LLDP daemon of this machine, if there is one, for the switches that the
-// cards are connected to. Its socket is often closed to users: then nothing is known, which is no
-// fault.
+// cards are connected to. Users often may not open its socket; the switches are unknown then, which
+// is not an error.
 func addSwitches(ctx context.Context, app *cli.App, cards []worker.Card) {
 	text, err := lldpctl.Run(ctx, "")
 	if err != nil {

@@ -36,7 +36,7 @@ func newPlanDocument(p *plan.Plan, c plan.Cost) planDocument {
 	}
 }
 
-// assumed returns the plan for nodes that nobody has asked yet.
+// assumed returns the plan for nodes that have not been surveyed yet.
 func (f *verifyFlags) assumed(rails int) (*plan.Plan, error) {
 	var c plan.Cluster
 	for n := range f.nodes() {
@@ -49,7 +49,7 @@ func (f *verifyFlags) assumed(rails int) (*plan.Plan, error) {
 	return plan.New(c, f.options())
 }
 
-// printPlan prints the price for nodes that nobody has asked yet.
+// printPlan prints the price for nodes that have not been surveyed yet.
 func (f *verifyFlags) printPlan(app *cli.App) error {
 	p, err := f.assumed(f.rails)
 	if err != nil {
@@ -114,7 +114,7 @@ func cardsOf(p *plan.Plan) (cards int) {
 // roundTime rounds an estimate for people.
 func roundTime(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
-// priceOf says what a plan costs.
+// priceOf describes the cost of a plan.
 func priceOf(p *plan.Plan, c plan.Cost) string {
 	text := fmt.Sprintf("%s with %s: %s, about %v", english.Count(len(p.Cluster.Nodes), "node"),
 		english.Count(cardsOf(p), "card"), english.Count(c.Rounds, "round"), c.Time.Round(time.Second))
@@ -129,7 +129,7 @@ func priceOf(p *plan.Plan, c plan.Cost) string {
 
 const giga = 1e9
 
-// What a run may cost before a person is asked.
+// A run that costs more than this needs a confirmation.
 const (
 	freeTime  = time.Minute
 	freeBytes = giga // by one card

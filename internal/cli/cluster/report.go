@@ -162,8 +162,8 @@ func writePage(name string, run *result.Run, found verdict.Report, options repor
 	return nil
 }
 
-// newFiles returns an error if a file that is to be written exists already, or can't be made:
-// before anything is measured in vain. Empty names are none.
+// newFiles returns an error if a file that is to be written exists already or can't be created. It
+// runs before anything is measured. Empty names are skipped.
 func newFiles(names ...string) error {
 	for _, name := range names {
 		if name == "" {
@@ -182,7 +182,7 @@ func newFiles(names ...string) error {
 	return nil
 }
 
-// outcome returns the error that stands for the result.
+// outcome returns the error with the exit code of the result.
 func outcome(run *result.Run, found verdict.Report) error {
 	switch {
 	case len(found.Verdicts) > 0:

@@ -162,8 +162,8 @@ func (f *verifyFlags) makePlan(
 // shownCards is how many cards a line of text names.
 const shownCards = 3
 
-// compareNodes says before any traffic how the nodes differ; the report says it again, with the
-// evidence.
+// compareNodes prints how the nodes differ, before there is any traffic; the report repeats it with
+// the evidence.
 func compareNodes(ctx context.Context, app *cli.App, fleet *leader.Fleet) {
 	nodes, err := fleet.Survey(ctx)
 	if err != nil {
@@ -184,7 +184,7 @@ func compareNodes(ctx context.Context, app *cli.App, fleet *leader.Fleet) {
 // shownDifferences is how many differences of nodes are printed before the run.
 const shownDifferences = 8
 
-// measure runs the plan, of which so many rounds are left, with a journal.
+// measure runs the plan, which has the given number of rounds left, with a journal.
 func (f *verifyFlags) measure(
 	ctx context.Context, app *cli.App, fleet *leader.Fleet, c leader.Config, rounds int,
 ) (*result.Run, error) {

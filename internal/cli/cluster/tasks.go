@@ -21,8 +21,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/text/english"
 )
 
-// launched returns the task that this process is of a launcher's job, if no flag says where the
-// workers come from. A shell that a launcher has started is no job: its size is 1.
+// launched returns the task that this process is in a launcher's job, unless a flag selects the
+// workers. A shell that a launcher has started is not a job: its size is 1.
 func (f *verifyFlags) launched(app *cli.App) (launcher.Task, bool, error) {
 	if f.local > 0 || f.workers > 0 || f.hosts.list != "" {
 		return launcher.Task{}, false, nil
@@ -67,14 +67,14 @@ func (f *verifyFlags) runTask(ctx context.Context, app *cli.App, t launcher.Task
 	return way.Pass(ctx)
 }
 
-// The ports of which the tasks of a job agree on one: below those that Linux gives to programs by
-// itself. It is no secret.
+// The range of ports from which the tasks of a job choose the same one. It is below Linux's
+// ephemeral ports. The port is not a secret.
 const (
 	firstPort  = 20000
 	agreePorts = 10000
 )
 
-// agreedPort is the port at which the leader of a job listens if nothing can tell its workers.
+// agreedPort is the port at which the leader of a job listens if no way carries it to the workers.
 func agreedPort(job string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(job)) // never fails
@@ -104,7 +104,7 @@ func (f *verifyFlags) lead(ctx context.Context, app *cli.App, t launcher.Task, w
 		}
 		node, err := thisNode(ctx, app, "")
 		if err != nil {
-			app.Out.Note("warning: %v", err) // the leader learns of it as of any worker
+			app.Out.Note("warning: %v", err) // the leader reports it as for any worker
 		}
 		if err := h.start(ctx, node, t.LocalSize); err != nil {
 			return nil, nil, err
@@ -162,9 +162,9 @@ func (f *verifyFlags) invite(
 
 // ownHost returns the name or address at which other nodes reach this one: that of the launcher,
 // the host name if it stands for an address of a network, or else such an address.
-func ownHost(ctx context.Context, told string) string {
+func ownHost(ctx context.Context, launched string) string {
 	hostname, _ := os.Hostname() // "" is no host
-	for _, name := range []string{told, hostname} {
+	for _, name := range []string{launched, hostname} {
 		if name == "" {
 			continue
 		}
@@ -184,7 +184,7 @@ func ownHost(ctx context.Context, told string) string {
 
 // follow is the worker of a node.
 func follow(ctx context.Context, app *cli.App, t launcher.Task, way rendezvous.Way) error {
-	node, nodeErr := thisNode(ctx, app, "") // the leader is told of a node without cards
+	node, nodeErr := thisNode(ctx, app, "") // joins without cards too: the leader reports it
 	i, err := way.Find(ctx, reachable)
 	if err != nil {
 		return errors.Join(nodeErr, err)
@@ -201,7 +201,7 @@ func follow(ctx context.Context, app *cli.App, t launcher.Task, way rendezvous.W
 	return errors.Join(nodeErr, c.Work(ctx, w.Do), w.Close())
 }
 
-// reachable reports whether somebody listens where an invitation leads.
+// reachable returns an error unless the address of an invitation accepts connections.
 func reachable(ctx context.Context, i protocol.Invitation) error {
 	const limit = 5 * time.Second
 	d := net.Dialer{Timeout: limit}

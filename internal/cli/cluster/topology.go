@@ -70,8 +70,8 @@ func readTopology(s *leaf.Sources, name string) error {
 	return nil
 }
 
-// setLeaves tells the fleet its leaves, and the user from where they are known. It returns the
-// value of result.Run.LeavesFrom.
+// setLeaves sets the leaves of the fleet and prints where they come from. It returns the value of
+// result.Run.LeavesFrom.
 func setLeaves(app *cli.App, fleet *leader.Fleet, s *leaf.Sources, nodes []result.Node) (string, error) {
 	c := fleet.Cluster()
 	l, err := s.Find(c, nodes)
@@ -80,7 +80,7 @@ func setLeaves(app *cli.App, fleet *leader.Fleet, s *leaf.Sources, nodes []resul
 	}
 	fleet.SetLeaves(l.Nodes, func(node, card int) map[string]string { return leaf.Facts(l.Ports[node][card]) })
 	if l.From == "" && s.Empty() {
-		return "", nil // nobody knows leaves, and nobody has asked for them
+		return "", nil // no source has leaves, and the user named none
 	}
 	app.Out.Note("%s", leavesText(l))
 	if app.Verbose() {
@@ -94,7 +94,7 @@ func setLeaves(app *cli.App, fleet *leader.Fleet, s *leaf.Sources, nodes []resul
 	return l.From, nil
 }
 
-// inferLeaves returns a function that infers leaves from latency, and tells the user.
+// inferLeaves returns a function that infers leaves from latency and prints the result.
 func inferLeaves(app *cli.App) func(*result.Run) []string {
 	return func(run *result.Run) []string {
 		g := verdict.InferLeaves(run)
@@ -111,7 +111,7 @@ func inferLeaves(app *cli.App) func(*result.Run) []string {
 	}
 }
 
-// leavesText says in a line what is known of the leaves.
+// leavesText describes the known leaves in a line.
 func leavesText(l *leaf.Leaves) string {
 	leaves, least, most := l.Count()
 	list := english.Count(leaves, "leaf")

@@ -97,7 +97,7 @@ func netdevBytes(r *sysfs.Reader, netdevs []string) (sent, received uint64, err 
 
 func gigabits(bytes float64) float64 { return bytes * 8 / giga }
 
-// wait waits, and returns how long it was.
+// wait sleeps for d and returns how long it took.
 func wait(ctx context.Context, d time.Duration) (time.Duration, error) {
 	began := time.Now()
 	err := clock.Sleep(ctx, clock.System, d)

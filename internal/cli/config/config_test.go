@@ -364,8 +364,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestIgnoredAlias has an RDMA_ variable that was meant for another program: it is told to the
-// commands that it would steer, unless something stronger is set.
+// TestIgnoredAlias has an RDMA_ variable that was meant for another program: the commands that it
+// would affect print a note, unless a setting of higher precedence is set.
 func TestIgnoredAlias(t *testing.T) {
 	const why = "is ignored: it is not a number from 0 to 31 (it is the exponent n of a queue pair's " +
 		"acknowledgement timeout, 4.096 us * 2^n; RDMAKIT_TIMEOUT limits the time of a run)"

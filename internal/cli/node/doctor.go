@@ -277,7 +277,7 @@ func checkInterval(cmd *cobra.Command, interval time.Duration) error {
 	return nil
 }
 
-// noteInterval says what the interval means for a recording.
+// noteInterval prints what the interval means for a recording.
 func noteInterval(app *cli.App, f *facts.Facts) {
 	if f.Rates.Known() {
 		app.Out.Note("note: the recording has two readings of counters, %v apart; --interval changes nothing",

@@ -67,8 +67,8 @@ func readReport(file string) (*doctor.Report, error) {
 	return &r, nil
 }
 
-// named returns a quoted key for an error after sep, "" for one that is no name: whoever may run
-// the program with more privilege must not see other files through its errors.
+// named returns a quoted key for an error after sep, "" for one that is not a name: a user who may
+// run the program with more privileges must not read other files through its errors.
 func named(sep, key string) string {
 	if len(key) > 64 || !keyName.MatchString(key) {
 		return ""

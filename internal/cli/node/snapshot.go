@@ -124,7 +124,7 @@ func runSnapshot(app *cli.App, cmd *cobra.Command, f snapshotFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.output == "" { // nobody knows it yet
+	if f.output == "" { // the user hasn't seen it yet
 		if err := app.Out.Raw([]byte(name + "\n")); err != nil {
 			return err
 		}
@@ -190,8 +190,8 @@ func snapshotCollectors(app *cli.App, root fs.FS, interval time.Duration) ([]fac
 	return collectors, kinds
 }
 
-// snapshotFacts returns the function that gathers what the kernel tells. Counters are read twice
-// once, however often the recording is repeated.
+// snapshotFacts returns the function that gathers the kernel's answers. The two readings of
+// counters are taken only once, however often the recording is repeated.
 func snapshotFacts(
 	root fs.FS, collectors []facts.Collector, kinds []facts.Kind,
 ) func(context.Context, *inventory.Snapshot) *facts.Facts {

@@ -1,7 +1,7 @@
 package dcbnl
 
-// State is what the kernel tells of a network device. A part that the driver doesn't implement is
-// nil.
+// State is what the kernel reports about a network device. A part that the driver doesn't implement
+// is nil.
 type State struct {
 	Netdev   string
 	DCBX     *uint8 // DCB_CAP_DCBX_*

@@ -23,11 +23,11 @@ var (
 type Error struct {
 	Program string
 	Code    int    // munge_err_t
-	Text    string // of the program, "" if it said nothing
+	Text    string // the program's message, "" if there was none
 	cause   error
 }
 
-// Error says the cause and what the program said.
+// Error returns the cause and the program's message.
 func (e *Error) Error() string {
 	s := e.cause.Error()
 	if e.Text != "" {

@@ -26,8 +26,8 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/process"
 )
 
-// Limit is how long a program may take. A daemon that is well answers at once; the library tries a
-// few times to reach one that isn't.
+// Limit is how long a program may take. A healthy daemon answers at once; the library tries a few
+// times to reach one that doesn't.
 const Limit = 10 * time.Second
 
 // MaxCredential is the largest credential in bytes, and MaxPayload the largest payload, that is
@@ -41,12 +41,12 @@ const (
 type Daemon struct {
 	// Socket is its socket, "" that of the programs.
 	Socket string
-	// Folder has the programs munge and unmunge, "" stands for the path.
+	// Folder contains the programs munge and unmunge; "" searches PATH.
 	Folder string
 }
 
 // Options are the restrictions of a credential. The zero value makes one that every user can decode
-// as long as the daemon's default says (300 s).
+// for the daemon's default time (300 s).
 type Options struct {
 	// Restricted permits decoding only to the user with UID.
 	Restricted bool
@@ -56,7 +56,7 @@ type Options struct {
 	TTL time.Duration
 }
 
-// Credential is what a daemon says of a credential.
+// Credential is a decoded credential.
 type Credential struct {
 	Payload  []byte
 	UID, GID int        // of the process that made it
@@ -96,8 +96,8 @@ func (d Daemon) encode(ctx context.Context, payload []byte, o Options) (string, 
 	return text, nil
 }
 
-// Decode asks the daemon about a credential. The error matches one of the sentinels of this package
-// if the daemon refuses it.
+// Decode has the daemon verify and decode a credential. The error matches a sentinel of this
+// package if the daemon rejects it.
 func (d Daemon) Decode(ctx context.Context, credential string) (Credential, error) {
 	c, err := d.decode(ctx, credential)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// ErrNone is the error without a process manager that speaks PMI-1: there are no variables of one,
-// or they are left from another job and name no socket.
+// ErrNone is the error if there is no process manager that speaks PMI-1: its variables are not set,
+// or they are left over from another job and name no socket.
 var ErrNone = errors.New("no PMI server")
 
 // ErrMalformed is the error for an answer that isn't one of PMI-1.
 var ErrMalformed = errors.New("malformed answer of the PMI server")
 
-// ErrNotFound is the error for a key that nobody has put before the last barrier.
+// ErrNotFound is the error for a key that no task had put before the last barrier.
 var ErrNotFound = errors.New("no such key in the key-value space")
 
 // ServerError is an error that the server has returned.
@@ -28,7 +28,7 @@ type ServerError struct {
 	Text    string // msg, "" if the server gave none
 }
 
-// Error says what the server answered.
+// Error returns the command, the code and the server's message.
 func (e *ServerError) Error() string {
 	s := fmt.Sprintf("the PMI server answered %s with rc=%d", e.Command, e.Code)
 	if e.Text != "" {
@@ -37,7 +37,7 @@ func (e *ServerError) Error() string {
 	return s
 }
 
-// maxRanks is the largest number of tasks of a job that is believed.
+// maxRanks is the largest accepted number of tasks of a job.
 const maxRanks = 1 << 24
 
 // Client is a connection to the process manager.
@@ -101,7 +101,7 @@ func openFD(ctx context.Context, text string, getenv func(string) string) (*Clie
 	return c, nil
 }
 
-// dial connects to PMI_PORT and says by PMI_ID which task this is.
+// dial connects to PMI_PORT and identifies this task by PMI_ID.
 func dial(ctx context.Context, port string, getenv func(string) string) (*Client, error) {
 	id, err := number("PMI_ID", getenv("PMI_ID"), maxRanks)
 	if err != nil {
@@ -135,7 +135,7 @@ func newClient(conn net.Conn) *Client {
 	return &Client{conn: conn, r: bufio.NewReaderSize(conn, maxAnswer)}
 }
 
-// acknowledge says on a TCP connection which task this is, and returns its rank and the size of the
+// acknowledge identifies this task on a TCP connection, and returns its rank and the size of the
 // job.
 func (c *Client) acknowledge(ctx context.Context, id int) (rank, size int, err error) {
 	if _, err := c.ask(ctx, fmt.Sprintf("initack pmiid=%d", id), "initack"); err != nil {
@@ -197,7 +197,7 @@ func (c *Client) Barrier(ctx context.Context) error {
 	return nil
 }
 
-// Close takes leave of the server, also after a wait that a context has ended, and closes the
+// Close finalizes PMI, also after a wait that a context has ended, and closes the
 // connection. It doesn't wait for the other tasks. A second call does nothing.
 func (c *Client) Close(ctx context.Context) error {
 	if c.conn == nil {

@@ -32,7 +32,7 @@ type Reader func(Page) ([]byte, error)
 // ErrUnknownModule is matched by the error about an identifier that no decoder knows.
 var ErrUnknownModule = errors.New("unknown kind of module")
 
-// Module is what a module or cable tells of itself. A part that it doesn't have is "" or nil.
+// Module is what a module or cable reports about itself. A part that it doesn't have is "" or nil.
 type Module struct {
 	Type       string // QSFP28, QSFP-DD, OSFP … (SFF-8024, table 4-1)
 	Vendor     string
@@ -60,8 +60,8 @@ type Limits struct {
 	HighAlarm, LowAlarm, HighWarning, LowWarning float64
 }
 
-// Decode identifies a module and reads what it measures. If a page can't be read, the error tells
-// which, and the module holds what the other pages told.
+// Decode identifies a module and reads what it measures. If a page can't be read, the error names
+// it, and the module holds the data of the other pages.
 func Decode(read Reader) (Module, error) {
 	head, err := identify(read)
 	if err != nil {

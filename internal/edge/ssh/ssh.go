@@ -120,7 +120,7 @@ func (s Settings) Options(connect time.Duration) []string {
 	case "SILENT", "QUIET", "FATAL", "ERROR": // they hide why a connection failed
 		set("LogLevel", "INFO")
 	}
-	// Older versions don't know these settings and don't print them.
+	// Older versions don't have these settings and don't print them.
 	for name, neutral := range map[string]string{
 		"RemoteCommand": "none", "SessionType": "default", "StdinNull": "no", "ForkAfterAuthentication": "no",
 	} {

@@ -44,7 +44,7 @@ type Options struct {
 	Answers []RouteAnswer
 	// Patterns name further files that checks read: patterns of [path.Match] over absolute paths.
 	Patterns []string
-	// Facts returns what the kernel tells of the node beside its files; nil for nothing.
+	// Facts returns what the kernel reports about the node beside its files; nil for nothing.
 	Facts func(context.Context, *inventory.Snapshot) *facts.Facts
 	// Extra are further files at the root, such as the data of libibverbs, by name.
 	Extra  map[string][]byte

@@ -47,10 +47,10 @@ func (o *Options) readOwnGroup(root fs.FS) {
 	}
 }
 
-// addFacts adds what the kernel told beside files. Variables are those of [launchEnvironment]'s
+// addFacts adds what the kernel reported beside files. Variables are those of [launchEnvironment]'s
 // rules. The rules of a packet filter hold addresses in forms that can't be redacted, so a redacted
-// bundle has none. Data that is too large for a document is left out, and says so: first
-// the second reading of counters.
+// bundle has none. Data that is too large for a document is replaced with an error, the second
+// reading of counters first.
 func (o *Options) addFacts(ctx context.Context, b *Bundle, snap *inventory.Snapshot) error {
 	if o.Facts == nil {
 		return nil

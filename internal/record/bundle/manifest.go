@@ -23,7 +23,7 @@ const (
 	RoutesFile      = "routes.json"      // array of RouteAnswer
 	NamesFile       = "names.json"       // object: "15b3:1021" to [vendor, product]
 	VersionsFile    = "versions.json"    // Versions
-	FactsFile       = "facts.json"       // facts.Facts: what the kernel told beside its files
+	FactsFile       = "facts.json"       // facts.Facts: what the kernel reported beside its files
 	VerbsFile       = "verbs.json"       // recording.Recording: libibverbs' data about the devices
 	FindingsDir     = "findings"         // output of the commands for the bundle
 )

@@ -85,8 +85,8 @@ func (c changing) ReadFile(name string) ([]byte, error) {
 	return fs.ReadFile(c.ReadLinkFS, name)
 }
 
-// TestUnsteadyNode: a node that changes while it is recorded is told, as its bundle answers
-// otherwise than it did.
+// TestUnsteadyNode: a node that changes while it is recorded is reported, because its bundle gives
+// other answers than the node did.
 func TestUnsteadyNode(t *testing.T) {
 	for _, changes := range []bool{false, true} {
 		tree, err := testtrees.Load("02_rocev2_8hca")

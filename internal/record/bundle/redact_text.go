@@ -58,7 +58,7 @@ func (r *Redactor) uuid(s string) string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, s[8:9])
 }
 
-// facts redacts the document of what the kernel told: also the serial numbers of modules, which
+// facts redacts the document of the kernel's answers: also the serial numbers of modules, which
 // have no form of their own.
 func (r *Redactor) facts(s string) string {
 	s = serialMember.ReplaceAllStringFunc(s, func(m string) string {

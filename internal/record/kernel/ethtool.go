@@ -143,7 +143,7 @@ func settings(ctx context.Context, from source, name string) facts.Ethtool {
 	return e
 }
 
-// answer is what a network device told of its module.
+// answer is what a network device reported about its module.
 type answer struct {
 	netdev string
 	module sff.Module

@@ -1,5 +1,5 @@
-// Package kernel has the collectors of what the running kernel tells of this machine and no file
-// has, for package facts.
+// Package kernel has the collectors of what the running kernel reports about this machine and no
+// file has, for package facts.
 //
 //	f := facts.New(root)
 //	f.Gather(ctx, &snapshot, kernel.Collectors(time.Now), facts.KindRoutes)

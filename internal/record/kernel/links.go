@@ -8,7 +8,7 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
-// links lists what rtnetlink tells of network devices beside the inventory. The kernel counts
+// links lists what rtnetlink reports about network devices beside the inventory. The kernel counts
 // changes of the carrier, but keeps no times of them.
 func links(now func() time.Time) facts.Collector {
 	return facts.Collector{

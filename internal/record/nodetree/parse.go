@@ -11,9 +11,9 @@ import (
 )
 
 // Parse parses the text form. The name, usually of a file, is used in errors, which have the line
-// number too and none of the text but names of entries: whoever may run the program with more
-// privilege must not see other files through it. Names must be unique, no entry may be below a file
-// or a link, and links may have any target.
+// number too and none of the text but names of entries: a user who may run the program with more
+// privileges must not read other files through it. Names must be unique, no entry may be below a
+// file or a link, and links may have any target.
 func Parse(name string, text []byte) (*Tree, error) {
 	if len(text) > maxTotal {
 		return nil, fmt.Errorf("parse %s: %w: %d bytes of text", name, ErrTooLarge, len(text))

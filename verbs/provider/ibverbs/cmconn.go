@@ -101,7 +101,8 @@ func (c *connection) watch() {
 func (c *connection) end(reason error, tell func()) {
 	c.ends.Do(func() {
 		c.err = reason
-		// iWARP closes the connection in order if it is told while the queue pair is in RTS.
+		// iWARP closes the connection gracefully if the peer is notified while the queue pair is in
+		// RTS.
 		if c.x.d.transport == provider.TransportTypeIWARP {
 			tell()
 			c.qp.fail()

@@ -302,7 +302,7 @@ func checkNotResponding(c *check) {
 	c.expect("requests to a peer in RTR", a.sent(2), success(0, 1)...)
 }
 
-// checkQuietFailure checks that a program's change to ERR is not told to the peer.
+// checkQuietFailure checks that the peer is not notified of a program's change to ERR.
 func checkQuietFailure(c *check) {
 	a, b := c.connected(shape{})
 	b.fail()

@@ -122,8 +122,8 @@ func checkLocalInvalidate(c *check) {
 	c.expect("WRITE through a window that was invalidated", a.sent(1), done{1, provider.WCRemoteAccess})
 }
 
-// checkSendInvalidate checks that the peer's SEND invalidates the key, and the receiver is told
-// (section 9.4.1.1).
+// checkSendInvalidate checks that the peer's SEND invalidates the key, and that the completion of
+// the receive request reports it (section 9.4.1.1).
 func checkSendInvalidate(c *check) {
 	a, b := c.connected(shape{})
 	w := c.bindWindow(b, provider.WindowType2)
