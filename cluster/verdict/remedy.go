@@ -7,19 +7,42 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/doctor"
 )
 
 // engineDevice is the beginning of the name of a card that is RDMA in software over a network
-// device: roce@eth1. Neither lspci nor NCCL shows such a card.
+// device: roce@eth1, or roce@192.0.2.1. Neither lspci nor NCCL shows such a card.
 const engineDevice = "roce@"
 
 const eachWithAThird = "measure each of them with a third node; if there is none, swap the cable between them " +
 	"and repeat"
 
+// netdevOf returns the network device of the first card of a verdict, or "" if it is unknown or the
+// loopback device.
+func (v *view) netdevOf(x *Verdict) string {
+	if len(x.Where.Ends) == 0 {
+		return ""
+	}
+	c := v.find(x.Where.Ends[0])
+	if c < 0 || v.cards[c].facts[result.FactNetdev] == "lo" {
+		return ""
+	}
+	return v.cards[c].facts[result.FactNetdev]
+}
+
 // nextOfEngine returns the next step for a card that is RDMA in software, or "" if it is that of
-// other cards.
+// other cards. Without a network device there is no cable, and only processors can differ.
 func nextOfEngine(x *Verdict, netdev string) string {
+	if netdev == "" {
+		switch x.Cause {
+		case CauseSlow, CauseSlowSend, CauseSlowReceive, CauseLoss, CauseLossSend, CauseLossReceive:
+			return "compare the load of the node with that of a good one (top)"
+		case CauseDeadCard:
+			return "look for what keeps UDP port 4791 from passing (nft list ruleset, iptables -L)"
+		}
+		return ""
+	}
 	swap := "then reseat the cable of " + netdev + " at both ends and repeat"
 	switch x.Cause {
 	case CauseSlow, CauseSlowSend, CauseSlowReceive:
@@ -46,8 +69,8 @@ func (v *view) next(x *Verdict) string {
 	}
 	swap := "reseat the cable of " + device + " at both ends and repeat; then swap it with that of a good card " +
 		"of the rail: if the fault moves, replace the cable, else try another port of the leaf"
-	if netdev, ok := strings.CutPrefix(device, engineDevice); ok {
-		if text := nextOfEngine(x, netdev); text != "" {
+	if strings.HasPrefix(device, engineDevice) {
+		if text := nextOfEngine(x, v.netdevOf(x)); text != "" {
 			return text
 		}
 	}

@@ -46,10 +46,16 @@ func TestEngineRemedies(t *testing.T) {
 		run := w.run(t)
 		for i := range run.Cluster.Nodes {
 			card := &run.Cluster.Nodes[i].Rails[0]
-			card.Device, card.Gbps = "roce@eth7", 0
+			card.Device, card.Gbps = "roce@2001:db8::7", 0
+			w.fact(i, 0, result.FactNetdev, "eth7")
 		}
 		run.Scale = &result.Scale{Label: result.LabelSoftware, Rate: 1, Time: 1}
 		list := Find(run, Options{}).Verdicts
+		w.fact(3, 0, result.FactNetdev, "lo") // of --local
+		if local := Find(run, Options{}).Verdicts; len(local) != 1 || strings.Contains(local[0].Next, "cable") ||
+			strings.Contains(local[0].Next, "lo ") {
+			t.Errorf("%s of the loopback device: %+v", cause, local)
+		}
 		if len(list) != 1 || list[0].Cause != cause {
 			t.Errorf("%s: %+v", cause, list)
 			continue

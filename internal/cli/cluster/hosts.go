@@ -79,8 +79,9 @@ const stdioAddr = "stdio:0"
 
 // ended is a host whose worker has ended or never started.
 type ended struct {
-	host string
-	err  error
+	host  string
+	err   error
+	noted bool
 }
 
 // remoteHosts starts workers by ssh and waits until each has joined or failed. The links are those
@@ -95,10 +96,11 @@ func (h *host) remoteHosts(ctx context.Context, f *hostFlags, limit time.Duratio
 		SSH: words, RemotePath: f.remotePath, Version: protocol.Software(), Args: workerArgs(), Progress: h.copying,
 	}) {
 		if r.Err != nil {
-			gone <- ended{name, r.Err}
+			h.noteFailed(r.Err)
+			gone <- ended{host: name, err: r.Err, noted: true}
 			continue
 		}
-		h.wg.Go(func() { gone <- ended{name, h.serve(name, r.Session, time.Now().Add(limit))} })
+		h.wg.Go(func() { gone <- ended{host: name, err: h.serve(name, r.Session, time.Now().Add(limit))} })
 	}
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
@@ -172,9 +174,8 @@ func (h *host) joinHosts(
 		case e := <-gone:
 			delete(joined, hostName(e.host))
 			failed[e.host] = e.err
-			h.app.Out.Note("%v", e.err)
-			for _, hint := range cli.Hints(e.err) {
-				h.app.Out.Note("hint: %s", hint)
+			if !e.noted {
+				h.noteFailed(e.err)
 			}
 		case <-ctx.Done():
 			if !errors.Is(context.Cause(ctx), errLate) {
@@ -190,6 +191,14 @@ func (h *host) joinHosts(
 	}
 	h.app.Out.Note("%s of %d joined", english.Count(len(joined), "host"), len(names))
 	return joined, failed, nil
+}
+
+// noteFailed notes why a host takes no part.
+func (h *host) noteFailed(err error) {
+	h.app.Out.Note("%v", err)
+	for _, hint := range cli.Hints(err) {
+		h.app.Out.Note("hint: %s", hint)
+	}
 }
 
 // arrivals returns the workers that join until ctx ends.

@@ -16,6 +16,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
@@ -158,14 +159,20 @@ func (f *verifyFlags) checkJournal(app *cli.App, freeOf func(folder string) (uin
 	}
 	folder := filepath.Dir(name)
 	need := uint64(p.Samples()) * sampleBytes
+	need -= min(need, uint64(max(0, f.oldSize)))
 	free, err := freeOf(folder)
 	if err != nil || free >= need { // errors appear when it is written
 		return nil //nolint:nilerr // as the comment says
 	}
-	const text = "write the journal %s: it may grow to %s, and %s has only %s left"
-	return cli.WithHints(cli.Exitf(cli.ExitUsage, text, name,
+	const text = "write the journal %s: it may grow by %s, and %s has only %s left"
+	err = cli.WithHints(cli.Exitf(cli.ExitUsage, text, name,
 		inventory.Limit{Bytes: need}, folder, inventory.Limit{Bytes: free}),
 		"--journal FILE writes it elsewhere, and --journal none writes none")
+	if f.local == 0 && free >= need/hostRails { // enough if the nodes have one rail
+		app.Out.Note("warning: %v, with %d rails", err, hostRails)
+		return nil
+	}
+	return err
 }
 
 // openJournal opens the journal for writing: a new one, or that of a run to be resumed, behind its
@@ -182,13 +189,16 @@ func (f *verifyFlags) openJournal(app *cli.App) (*os.File, error) {
 			return nil, cli.Exitf(cli.ExitUsage, "create journal: %w", err)
 		}
 		app.Out.Note("journal: %s", name)
+		_ = wholefile.Lock(file) // without it, only --resume beside this run isn't refused
 		return file, nil
 	}
 	file, err := os.OpenFile(f.resume, os.O_RDWR, mode)
 	if err != nil {
 		return nil, cli.InputError(fmt.Errorf("open journal: %w", err))
 	}
-	if err = file.Truncate(f.oldSize); err == nil {
+	if err = wholefile.Lock(file); errors.Is(err, wholefile.ErrLocked) {
+		err = cli.Exitf(cli.ExitUsage, "resume a verification: %w", err)
+	} else if err = file.Truncate(f.oldSize); err == nil {
 		_, err = file.Seek(f.oldSize, io.SeekStart)
 	}
 	if err != nil {

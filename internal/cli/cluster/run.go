@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/rdmakit/rdmakit/cluster/leader"
@@ -103,8 +105,8 @@ func (f *verifyFlags) gather(ctx context.Context, app *cli.App, h *host, gather 
 	if err != nil {
 		return nil, err
 	}
-	for _, why := range missing {
-		app.Out.Note("warning: a worker is left out: %v", why)
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		app.Out.Note("warning: a worker is left out: %v", missing[name])
 	}
 	if twice := fleet.SameMachines(); len(twice) > 0 && f.local == 0 {
 		err := cli.Exitf(cli.ExitUsage, "the same machine by two names: %s", english.List(twice, shownCards))

@@ -30,13 +30,13 @@ func (f *verifyFlags) launched(app *cli.App) (launcher.Task, bool, error) {
 	t, ok, err := launcher.Detect(app.Getenv)
 	switch {
 	case err != nil:
-		return t, false, cli.Exitf(cli.ExitUsage, "find out what the launcher wants: %w", err)
+		return t, false, cli.Exitf(cli.ExitUsage, "%w", err)
 	case !ok || t.Size == 1:
 		return t, false, nil
 	case t.LocalRank < 0 || t.Size == 0:
 		return t, false, cli.WithHints(cli.Exitf(cli.ExitUsage,
 			"%s doesn't say which task of its node this is, and there is one worker on a node", t.Launcher),
-			"--hosts starts workers by ssh; srun, mpirun, mpiexec and torchrun tell what is needed")
+			"--hosts starts workers by ssh; srun, mpirun, mpiexec and torchrun provide it")
 	}
 	f.tasks = t.Nodes
 	if f.tasks == 0 {
@@ -62,8 +62,21 @@ func (f *verifyFlags) runTask(ctx context.Context, app *cli.App, t launcher.Task
 	case t.Rank == 0:
 		return f.lead(ctx, app, t, way, at)
 	case t.First():
-		return follow(ctx, app, t, way)
+		return f.follow(ctx, app, t, way)
 	}
+	return f.pass(ctx, way)
+}
+
+// meeting limits the time in which the tasks of a job find each other.
+func (f *verifyFlags) meeting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, f.wait,
+		fmt.Errorf("not all tasks of the job have met within %v (--wait)", f.wait))
+}
+
+// pass is the part of a task that doesn't take part.
+func (f *verifyFlags) pass(ctx context.Context, way rendezvous.Way) error {
+	ctx, cancel := f.meeting(ctx)
+	defer cancel()
 	return way.Pass(ctx)
 }
 
@@ -97,7 +110,9 @@ func (f *verifyFlags) lead(ctx context.Context, app *cli.App, t launcher.Task, w
 		i, err := f.invite(ctx, h, t, at, trust != nil)
 		if err == nil {
 			published = true
-			err = way.Publish(ctx, i)
+			meeting, cancel := f.meeting(ctx)
+			err = way.Publish(meeting, i)
+			cancel()
 		}
 		if err != nil {
 			return nil, nil, err
@@ -113,7 +128,7 @@ func (f *verifyFlags) lead(ctx context.Context, app *cli.App, t launcher.Task, w
 		return links, nil, err
 	})
 	if !published { // the others may wait for this task
-		err = errors.Join(err, way.Pass(ctx))
+		err = errors.Join(err, f.pass(ctx, way))
 	}
 	return err
 }
@@ -139,7 +154,8 @@ func (f *verifyFlags) invite(
 	if proofs && listen == "" {
 		_, port, err := net.SplitHostPort(at)
 		if err != nil {
-			return protocol.Invitation{}, errors.New("listen for the tasks: the launcher says no host of this one")
+			const text = "listen for the tasks: the launcher provides no host for the first task"
+			return protocol.Invitation{}, errors.New(text)
 		}
 		listen = ":" + port
 	}
@@ -183,9 +199,11 @@ func ownHost(ctx context.Context, launched string) string {
 }
 
 // follow is the worker of a node.
-func follow(ctx context.Context, app *cli.App, t launcher.Task, way rendezvous.Way) error {
+func (f *verifyFlags) follow(ctx context.Context, app *cli.App, t launcher.Task, way rendezvous.Way) error {
 	node, nodeErr := thisNode(ctx, app, "") // joins without cards too: the leader reports it
-	i, err := way.Find(ctx, reachable)
+	meeting, cancel := f.meeting(ctx)
+	i, err := way.Find(meeting, reachable)
+	cancel()
 	if err != nil {
 		return errors.Join(nodeErr, err)
 	}

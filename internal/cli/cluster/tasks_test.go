@@ -1,11 +1,18 @@
 package cluster
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rdmakit/rdmakit/cluster/launcher"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
 // TestLaunched takes the part of a launcher's task only if no flag says where workers come from,
@@ -56,6 +63,41 @@ func TestLaunched(t *testing.T) {
 		if ok != tt.ok || err != nil || tt.flags.nodes() != tt.nodes {
 			t.Errorf("%s: launched %v with %d nodes, %v; want %v with %d", tt.name, ok, tt.flags.nodes(), err, tt.ok,
 				tt.nodes)
+		}
+	}
+}
+
+// TestPlanOfTasks prints the plan once: the other tasks of a job neither print it nor wait.
+func TestPlanOfTasks(t *testing.T) {
+	for rank, printed := range map[string]bool{"0": true, "1": false, "3": false} {
+		var out, said strings.Builder
+		app := &cli.App{
+			Out: output.New(output.Options{Out: &out, Err: &said}), Log: slog.New(slog.DiscardHandler), Stdout: &out,
+			Environ: []string{
+				"SLURM_JOB_ID=7", "SLURM_STEP_ID=0", "SLURM_PROCID=" + rank, "SLURM_NTASKS=4", "SLURM_LOCALID=0",
+				"SLURM_NODEID=" + rank, "SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4",
+				"SLURM_STEP_TASKS_PER_NODE=1(x4)", "SLURM_STEP_NODELIST=n[1-4]",
+			},
+		}
+		cmd := newVerifyCommand(app)
+		cmd.SetArgs([]string{"--plan"})
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		err := cmd.ExecuteContext(ctx)
+		cancel()
+		if err != nil || (out.Len() > 0) != printed {
+			t.Errorf("task %s: %v, printed %q", rank, err, out.String())
+		}
+	}
+}
+
+// TestNotMeasured keeps exit codes, and gives others that of a verification that wasn't done.
+func TestNotMeasured(t *testing.T) {
+	for want, err := range map[int]error{
+		cli.ExitOK: nil, cli.ExitUsage: cli.Exitf(cli.ExitUsage, "wrong"), 130: &cli.SignalError{Signal: os.Interrupt},
+		cli.ExitPartial: fmt.Errorf("listen: %w", syscall.ECONNREFUSED),
+	} {
+		if got := cli.ExitCode(notMeasured(err)); got != want {
+			t.Errorf("%v: exit code %d, want %d", err, got, want)
 		}
 	}
 }

@@ -105,35 +105,55 @@ Exit codes:
   rdmactl cluster verify --resume rdmakit-verify-20261126-144300.journal
   rdmactl cluster verify --local 4 --html report.html -o json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.takeOver(cmd.Flags()); err != nil {
-				return err
-			}
-			if f.old != nil && !f.old.Ended.IsZero() {
-				app.Out.Note("%s is the journal of a verification that has ended: nothing is left to measure", f.resume)
-				return f.output.show(app, f.old)
-			}
-			if err := f.hosts.read(app.Stdin); err != nil {
-				return err
-			}
-			task, launched, err := f.launched(app)
-			if err != nil {
-				return err
-			}
-			if err := f.validate(); err != nil {
-				return cli.UsageError(cmd, err)
-			}
-			switch {
-			case f.plan && len(f.topology) == 0 && task.Rank == 0:
-				return f.printPlan(app)
-			case launched:
-				return f.runTask(cmd.Context(), app, task)
-			}
-			return f.run(cmd.Context(), app, startOf(cmd.Flags()), protocol.ServerConfig{Workers: f.nodes()}, f.links)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.execute(cmd, app) },
 	}
 	f.addTo(cmd)
 	return cmd
+}
+
+// execute does what the flags and the launcher ask for.
+func (f *verifyFlags) execute(cmd *cobra.Command, app *cli.App) error {
+	if err := f.takeOver(cmd.Flags()); err != nil {
+		return err
+	}
+	task, launched, err := f.launched(app)
+	if err != nil {
+		return err
+	}
+	alone := f.plan && len(f.topology) == 0 || f.old != nil && !f.old.Ended.IsZero()
+	if alone && task.Rank > 0 { // the first task of a job needs no others
+		return nil
+	}
+	if f.old != nil && !f.old.Ended.IsZero() {
+		app.Out.Note("%s is the journal of a verification that has ended: nothing is left to measure",
+			f.resume)
+		return f.output.show(app, f.old)
+	}
+	if err := f.hosts.read(app.Stdin); err != nil {
+		return err
+	}
+	if err := f.validate(); err != nil {
+		return cli.UsageError(cmd, err)
+	}
+	switch {
+	case alone:
+		return f.printPlan(app)
+	case launched:
+		return notMeasured(f.runTask(cmd.Context(), app, task))
+	}
+	return notMeasured(f.run(cmd.Context(), app, startOf(cmd.Flags()), protocol.ServerConfig{Workers: f.nodes()},
+		f.links))
+}
+
+// notMeasured gives an error without an exit code the one of a verification that wasn't done: 1 is
+// that of a fault. Signals keep theirs.
+func notMeasured(err error) error {
+	var exit *cli.ExitError
+	var signal *cli.SignalError
+	if err == nil || errors.As(err, &exit) || errors.As(err, &signal) {
+		return err
+	}
+	return cli.Exitf(cli.ExitPartial, "%w", err)
 }
 
 func (f *verifyFlags) addTo(cmd *cobra.Command) {
@@ -144,8 +164,8 @@ func (f *verifyFlags) addTo(cmd *cobra.Command) {
 		fmt.Sprintf("with --local or --plan: `NUMBER` of rails of each worker, 1 to %d", maxLocalRails))
 	flags.IntVar(&f.workers, "workers", 0, "wait for this `NUMBER` of workers, rdmactl cluster worker --join")
 	f.hosts.addTo(cmd)
-	flags.StringVar(&f.listen, "listen", "", "with --workers: listen for them at `ADDRESS:PORT`")
-	flags.DurationVar(&f.wait, "wait", joinLimit, "with --workers: how long to wait for them, as a `TIME`")
+	flags.StringVar(&f.listen, "listen", "", "listen for workers at `ADDRESS:PORT`")
+	flags.DurationVar(&f.wait, "wait", joinLimit, "how long to wait for workers, as a `TIME`")
 	flags.StringSliceVar(&f.stages, "stages", nil, "only these `STAGES`, separated by commas")
 	flags.DurationVar(&f.budget, "budget", 0, "shorten the plan until it takes about this `TIME`")
 	flags.DurationVar(&f.step, "step", 0, "`TIME` of a measurement of bandwidth (default 1s)")

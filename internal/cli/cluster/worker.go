@@ -51,9 +51,9 @@ uses RoCE v2 in user space on its network devices; its figures are marked SOFTWA
 Exit codes:
 
     0   the verification has ended
-    1   the leader is gone, or refuses this worker
     2   wrong use: command, flag or argument
-    3   no card that could be measured`,
+    3   no card that could be measured
+    7   the leader is gone, or refuses this worker`,
 		Example: `  rdmactl cluster worker --join 192.0.2.1:7700#HASH.SECRET`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,7 +73,7 @@ Exit codes:
 			if conn != nil {
 				c.Dial = protocol.Once(conn)
 			}
-			return joinLeader(cmd.Context(), app, c, node)
+			return notMeasured(joinLeader(cmd.Context(), app, c, node))
 		},
 	}
 	cmd.Flags().StringVar(&join, "join", "", "the `INVITATION` that the leader prints, or - to read it from "+
