@@ -105,7 +105,7 @@ func (c culprit) Rail() int16 { return c.Ends[0].Rail }
 func lostText(cause verdict.Cause, severity float64) string {
 	switch {
 	case severity <= 0:
-		return "no loss measured"
+		return "no bandwidth lost"
 	case cause == verdict.CauseJitter || cause == verdict.CausePauses: // not of all steps
 		return "up to " + percentText(severity) + " lost"
 	}

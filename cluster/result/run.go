@@ -1,6 +1,7 @@
 package result
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -295,7 +296,8 @@ func (r *Run) Scaled() Scale {
 	return *r.Scale
 }
 
-// Complete reports whether all planned rounds were done and no node is missing.
+// Complete reports whether all planned rounds were done, no node is missing, and no collective
+// failed.
 func (r *Run) Complete() bool {
 	for _, s := range r.Stages {
 		if s.Done < s.Planned {
@@ -307,5 +309,6 @@ func (r *Run) Complete() bool {
 			return false
 		}
 	}
-	return !r.Ended.IsZero()
+	failed := func(c Collective) bool { return c.Failure != nil }
+	return !r.Ended.IsZero() && !slices.ContainsFunc(r.Collectives, failed)
 }

@@ -84,7 +84,7 @@ func TestMissingCard(t *testing.T) {
 	w.cluster.Nodes[3].Rails = w.cluster.Nodes[3].Rails[:3]
 	w.nodes[3].Cards = w.nodes[3].Cards[:3]
 	w.tx[end(4, 3)] = 0.6
-	expect(t, Find(w.run(t), Options{}), "slow-send: gpu-5 mlx5_3:1 (what it sends)")
+	expect(t, Find(w.run(t), Options{}), "missing-card: gpu-4", "slow-send: gpu-5 mlx5_3:1 (what it sends)")
 }
 
 // TestHalfBad breaks the majority: those that reach line rate are the reference then.
@@ -187,7 +187,7 @@ func TestUnfinished(t *testing.T) {
 	run.Stages = run.Stages[:3]
 	r := Find(run, Options{})
 	expect(t, r)
-	for _, what := range []string{"stage pairs", "stage incast", "stage jitter", "jitter", "incast"} {
+	for _, what := range []string{"stage pairs", "stages incast, permutation, jitter, collective"} {
 		if !slices.ContainsFunc(r.NotJudged, func(g Gap) bool { return g.What == what }) {
 			t.Errorf("%q is not among what was not judged:\n%s", what, dump(r))
 		}
@@ -364,5 +364,54 @@ func TestAbsentNext(t *testing.T) {
 			!strings.Contains(list[0].Evidence[0].Text, cause) {
 			t.Errorf("%q: %+v, want next step %q", cause, list, want)
 		}
+	}
+}
+
+// TestNoCardOfRail names the node that has no card of a rail of its peers. With two nodes nothing
+// says which is the exception, and a rail of half of the nodes is no rule.
+func TestNoCardOfRail(t *testing.T) {
+	without := func(nodes int, missing ...int) *result.Run {
+		w := newWorld(1, nodes, 2, 0)
+		for _, n := range missing {
+			w.dead[end(n, 1)] = true
+		}
+		run := w.run(t)
+		for _, n := range missing {
+			run.Cluster.Nodes[n].Rails = run.Cluster.Nodes[n].Rails[:1]
+			run.Nodes[n].Cards = run.Nodes[n].Cards[:1]
+		}
+		run.Samples = slices.DeleteFunc(run.Samples, func(s result.Sample) bool {
+			return s.From.Rail == 1 && slices.Contains(missing, int(s.From.Node)) ||
+				s.To.Rail == 1 && slices.Contains(missing, int(s.To.Node))
+		})
+		return run
+	}
+	r := Find(without(3, 1), Options{})
+	expect(t, r, "missing-card: gpu-2")
+	if v := r.Verdicts[0]; v.Words != "it has no card of rail 1" || !slices.Equal(v.Where.Rails, []int{1}) ||
+		v.Evidence[0].Text != "2 of 3 nodes have a card of rail 1" || !strings.Contains(v.Next, "rdmactl detect") {
+		t.Errorf("%+v", v)
+	}
+	r = Find(without(2, 1), Options{})
+	expect(t, r)
+	if !slices.Contains(r.NotJudged, Gap{"gpu-2", "it has no card of rail 1"}) {
+		t.Errorf("not judged: %v", r.NotJudged)
+	}
+	expect(t, Find(without(6, 1, 2, 3), Options{}))
+}
+
+// TestFailedCollective doesn't take a run for healthy in which an all-reduce failed.
+func TestFailedCollective(t *testing.T) {
+	run := newWorld(1, 4, 2, 0).run(t)
+	run.Ended = run.Started.Add(1)
+	if !run.Complete() {
+		t.Fatal("a run without failures is not complete")
+	}
+	run.Collectives = []result.Collective{{
+		Algorithm: "ring", Rail: 1, Failure: &result.Failure{Text: "step 4 of 4: not finished after 1m0s"},
+	}}
+	want := Gap{"all-reduce of rail 1", "the ring failed: step 4 of 4: not finished after 1m0s"}
+	if r := Find(run, Options{}); run.Complete() || !slices.Contains(r.NotJudged, want) {
+		t.Errorf("complete %v, not judged %v", run.Complete(), r.NotJudged)
 	}
 }

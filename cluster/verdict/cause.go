@@ -16,6 +16,7 @@ const (
 	CauseBitErrors      Cause = "bit-errors"     // its link damages packets
 	CauseFlapping       Cause = "flapping"       // its link goes down and comes back
 	CauseDeadCard       Cause = "dead-card"      // no traffic at all
+	CauseMissingCard    Cause = "missing-card"   // node: it has no card of a rail of its peers
 	CauseAbsent         Cause = "absent"         // node: never reported
 	CauseLost           Cause = "lost"           // node: vanished during the run
 	CauseJitter         Cause = "jitter"         // node: its latency varies more than that of its peers

@@ -26,7 +26,10 @@ func Find(run *result.Run, o Options) Report {
 		x := &r.Verdicts[i]
 		x.Impact = impact(x, healthy)
 		r.Impact.With = min(r.Impact.With, x.Impact.With)
-		x.Next, x.TakeOut = cmp.Or(x.Next, v.next(x)), v.takeOut(x)
+		x.Next = cmp.Or(x.Next, v.next(x))
+		if x.TakeOut == nil {
+			x.TakeOut = v.takeOut(x)
+		}
 	}
 	if r.Verdicts == nil {
 		r.Verdicts = []Verdict{}
@@ -44,6 +47,7 @@ func analyse(run *result.Run, o Options) *view {
 	v.unfinished()
 	v.measureRates()
 	v.nodes()
+	v.missingCards()
 	v.facts()
 	v.deadCards()
 	v.failures()
@@ -93,6 +97,11 @@ func (v *view) markFaulty() {
 	}
 }
 
+// stageIndex returns the index of a stage of the run, -1 if it was not part of it.
+func (v *view) stageIndex(name plan.Name) int {
+	return slices.IndexFunc(v.run.Stages, func(s result.Stage) bool { return s.Name == name })
+}
+
 // accept drops verdicts that many tests make likely by chance.
 func (v *view) accept() {
 	var p []float64
@@ -113,13 +122,26 @@ func (v *view) accept() {
 
 // unfinished notes what was not done.
 func (v *view) unfinished() {
+	var left []string
 	for _, name := range plan.Names() {
-		i := slices.IndexFunc(v.run.Stages, func(s result.Stage) bool { return s.Name == name })
+		i := v.stageIndex(name)
 		switch {
 		case i < 0:
-			v.gap("stage "+string(name), "it was not part of the run")
+			left = append(left, string(name))
 		case v.run.Stages[i].Done < v.run.Stages[i].Planned:
 			v.gap("stage "+string(name), "%d of %d rounds were done", v.run.Stages[i].Done, v.run.Stages[i].Planned)
+		}
+	}
+	switch len(left) {
+	case 0:
+	case 1:
+		v.gap("stage "+left[0], "it was not part of the run")
+	default:
+		v.gap("stages "+strings.Join(left, ", "), "they were not part of the run")
+	}
+	for i := range v.run.Collectives {
+		if c := &v.run.Collectives[i]; c.Failure != nil {
+			v.gap(fmt.Sprintf("all-reduce of rail %d", c.Rail), "the %s failed: %s", c.Algorithm, c.Failure.Text)
 		}
 	}
 	unknown := 0
@@ -132,7 +154,11 @@ func (v *view) unfinished() {
 	if unknown > 0 {
 		v.gap("samples", "%d of %d are of a stage or a card that the run does not have", unknown, len(v.run.Samples))
 	}
-	if label := v.scale.Label; label != "" {
+	if v.run.Software() {
+		v.gap("small differences", "the figures are %s, which depend on what else the processors do: only cards that "+
+			"are %.0f %% slower than their peers, and tails of latency that are %.0f ms longer, are named",
+			v.scale.Label, 100*v.o.least, v.o.margin/1000)
+	} else if label := v.scale.Label; label != "" {
 		v.gap("absolute rates", "the figures are %s: peers are compared, line rates are a guide at most", label)
 	}
 	if g := v.run.Options.Gentle; g > 0 {

@@ -112,7 +112,9 @@ func p999Of(l *result.Latency) float64 {
 func (v *view) jitter() {
 	refs := map[bool]tailRef{false: v.tailRef(false), true: v.tailRef(true)}
 	if refs[false].n+refs[true].n == 0 {
-		v.gap("jitter", "no latency was measured")
+		if v.stageIndex(plan.StageJitter) >= 0 {
+			v.gap("jitter", "no latency was measured")
+		}
 		return
 	}
 	meetings := map[meetingKey]*meeting{}
@@ -148,13 +150,13 @@ func (m *meeting) add(v *view, i int, l *result.Latency, ref tailRef) {
 	// The last thousandth varies more between healthy hosts.
 	long999 := 1000*lost < steps && excess999 > max(math.Log(2*v.o.Latency), 6*ref.sigma999)
 	distinct := !long && !long999 || l.Max > apart*l.P99 || l.P99*v.scale.Time > tick
-	if lost == 0 && distinct && l.Max*v.scale.Time > pause && l.Max > pauseFactor*ref.max {
+	if lost == 0 && distinct && l.Max*v.scale.Time > v.o.pause && l.Max > pauseFactor*ref.max {
 		m.paused++
 		if l.Max > m.worst {
 			m.worst, m.sample = l.Max, i
 		}
 	}
-	if (long || long999) && p999Of(l)*(1-math.Exp(-max(excess, excess999)))*v.scale.Time > jitterMargin {
+	if (long || long999) && p999Of(l)*(1-math.Exp(-max(excess, excess999)))*v.scale.Time > v.o.margin {
 		m.jittery++
 		m.excess = max(m.excess, math.Exp(max(excess, excess999)))
 		if m.paused == 0 {

@@ -26,45 +26,71 @@ type Options struct {
 	Latency float64
 
 	loose bool // suspects: no correction for many tests, no repeats
+	// By how much a tail is longer than those of the peers at least, and how long a host stands
+	// still at least, in µs.
+	margin, pause float64
+	// The share of its rate that a slow card must lose at least, whatever Deficit is, and in
+	// repeats.
+	least, repeated float64
 }
 
-// softwareLoss is the LossRate of runs with RDMA in software: an engine whose processor is busy
-// drops packets that no cable has lost, up to 0.05 % on machines with many engines.
-const softwareLoss = 1e-3
+// The defaults of runs with RDMA in software, whose figures depend on what else the processors do.
+const (
+	// An engine whose processor is busy drops packets that no cable has lost, up to 0.05 % on
+	// machines with many engines.
+	softwareLoss = 1e-3
+	// Of three to four nodes on two processors, healthy cards were up to 32 % slower than the
+	// others when the machine was busy.
+	softwareDeficit = 0.34
+	// Half of that in repeats is noise, too.
+	softwareRepeated = 0.25
+	// A process waits some ms for its turn on a busy processor (sched(7), base_slice_ns).
+	softwareMargin = 10_000
+	softwarePause  = 15_000
+)
 
 // forRun fills in the defaults for a run.
 func (o Options) forRun(run *result.Run) Options {
-	if run.Software() && !(o.LossRate > 0) {
-		o.LossRate = softwareLoss
+	if run.Software() {
+		orDefault(&o.LossRate, softwareLoss)
+		orDefault(&o.least, softwareDeficit)
+		orDefault(&o.margin, softwareMargin)
+		orDefault(&o.pause, softwarePause)
+		orDefault(&o.repeated, softwareRepeated)
 	}
 	return o.complete()
 }
 
-func (o Options) complete() Options {
-	set := func(x *float64, value float64) {
-		if !(*x > 0) {
-			*x = value
-		}
+// orDefault gives an option that isn't set its default.
+func orDefault(x *float64, value float64) {
+	if !(*x > 0) {
+		*x = value
 	}
-	set(&o.Q, 0.001)
-	set(&o.Floor, 0.015)
-	set(&o.Deficit, 0.05)
-	set(&o.Z, 4)
-	set(&o.LossRate, 1e-6)
-	set(&o.Latency, 2)
+}
+
+func (o Options) complete() Options {
+	orDefault(&o.Q, 0.001)
+	orDefault(&o.Floor, 0.015)
+	orDefault(&o.Deficit, 0.05)
+	orDefault(&o.Z, 4)
+	orDefault(&o.LossRate, 1e-6)
+	orDefault(&o.Latency, 2)
+	orDefault(&o.margin, jitterMargin)
+	orDefault(&o.pause, pause)
 	return o
 }
 
 // leastDeficit returns the share that a card must have lost to be accused: more with few peers, for
 // their deviation is hardly known, and with few samples of the card itself.
 func (o Options) leastDeficit(ref classRef, samples int) float64 {
+	deficit := o.Deficit
 	switch {
 	case ref.byLine:
-		return 4 * o.Deficit
+		deficit *= 4
 	case ref.n < 16:
-		return 2 * o.Deficit
+		deficit *= 2
 	case samples < 3:
-		return 1.6 * o.Deficit
+		deficit *= 1.6
 	}
-	return o.Deficit
+	return max(deficit, o.least)
 }

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,13 +26,14 @@ func (v *view) nodes() {
 		switch n.State {
 		case result.NodeAbsent:
 			x.Cause, x.Confidence, x.Words = CauseAbsent, 0.98, "it never reported"
-			if n.Cause != "" {
+			if n.Cause != "" { // the node may be sound
+				x.TakeOut = []string{}
 				x.Next = "correct what kept its worker from starting, and repeat"
 			}
 		case result.NodeLost:
 			x.Cause, x.Confidence, x.Words = CauseLost, 0.97, "it vanished during the run"
 			if n.LostStage >= 0 && n.LostStage < len(v.run.Stages) {
-				x.Words = fmt.Sprintf("it vanished in round %d of the stage %s", n.LostRound,
+				x.Words = fmt.Sprintf("it vanished in round %d of the stage %s", n.LostRound+1,
 					v.run.Stages[n.LostStage].Name)
 			}
 		default:
@@ -45,6 +47,44 @@ func (v *view) nodes() {
 		v.verdicts = append(v.verdicts, x)
 		v.out[i] = true
 		v.explain(int32(i))
+	}
+}
+
+// missingCards accuses nodes that have no card of a rail that two thirds of the nodes have. Two
+// nodes don't show which of them is the exception.
+func (v *view) missingCards() {
+	present := func(i int) bool { return i < len(v.run.Nodes) && v.run.Nodes[i].State != result.NodeAbsent }
+	nodes, with := 0, map[int][]int{} // nodes by rail
+	for i, n := range v.run.Cluster.Nodes {
+		if !present(i) {
+			continue
+		}
+		nodes++
+		for _, c := range n.Rails {
+			with[c.Rail] = append(with[c.Rail], i)
+		}
+	}
+	for _, rail := range slices.Sorted(maps.Keys(with)) {
+		have := with[rail]
+		if len(have) == nodes || nodes > 2 && 3*len(have) < 2*nodes {
+			continue
+		}
+		for i := range v.run.Cluster.Nodes {
+			if !present(i) || slices.Contains(have, i) {
+				continue
+			}
+			text := fmt.Sprintf("%d of %d nodes have a card of rail %d", len(have), nodes, rail)
+			if nodes < 3 { //nolint:mnd // a majority and an exception
+				v.gap(v.nodeName(int32(i)), "it has no card of rail %d", rail)
+				continue
+			}
+			v.verdicts = append(v.verdicts, Verdict{
+				Cause: CauseMissingCard, Severity: 1 / float64(len(with)), Confidence: 0.9,
+				Words:    fmt.Sprintf("it has no card of rail %d", rail),
+				Where:    Where{Scope: ScopeNode, Nodes: []string{v.nodeName(int32(i))}, Rails: []int{rail}},
+				Evidence: []Evidence{{Text: text}},
+			})
+		}
 	}
 }
 

@@ -92,8 +92,14 @@ func (v *view) next(x *Verdict) string {
 		return "look at the light levels in ethtool -m or mlxlink -m, then " + swap
 	case CauseDeadCard:
 		return "look at the port's lights, at ibstat or ip link and at dmesg; " + swap
-	case CauseAbsent, CauseLost:
+	case CauseAbsent:
 		return "look at the node's console and management controller (ipmitool sel list); then run rdmactl doctor on it"
+	case CauseLost:
+		return "if the node still answers, look at what ended its worker (dmesg: out of memory; journalctl), else at " +
+			"its console and management controller (ipmitool sel list); then run rdmactl doctor on it"
+	case CauseMissingCard:
+		return "run rdmactl detect and rdmactl doctor on the node: is the port down, without an address, or not " +
+			"there (lspci)?"
 	case CauseJitter:
 		return "look for what else runs on the node: governor, C-states, interrupts on the job's cores (rdmactl " +
 			"doctor, host-jitter)"

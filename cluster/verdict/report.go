@@ -86,7 +86,7 @@ type Where struct {
 	// met nobody else.
 	Or     []plan.End `json:"or,omitempty"`
 	Leaf   string     `json:"leaf,omitempty"`
-	Rails  []int      `json:"rails,omitempty"`  // of a leaf: those that suffer
+	Rails  []int      `json:"rails,omitempty"`  // of a leaf: those that suffer; of a node: those without a card
 	Uplink string     `json:"uplink,omitempty"` // about 1 of 8
 	Name   string     `json:"name"`             // the place for people
 }

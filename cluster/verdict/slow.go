@@ -13,7 +13,9 @@ import (
 func (v *view) slowCards() {
 	r := &v.rate
 	if len(r.pairs.y) == 0 {
-		v.gap("rates", "no pair's bandwidth was measured")
+		if v.stageIndex(plan.StagePairs) >= 0 {
+			v.gap("rates", "no pair's bandwidth was measured")
+		}
 		return
 	}
 	v.tests += 2 * len(v.cards)
@@ -87,9 +89,10 @@ func (v *view) confirmSlow(c int32) bool {
 			return true
 		}
 		n, y := v.repeats(c, d)
-		if n > 0 && r.ref[v.cards[c].class].middle-y < -math.Log1p(-r.deficit[d][c])/2 {
-			v.gap(v.run.Name(v.cards[c].end), "slow in the rounds of the plan, not when it was repeated with "+
-				"other partners")
+		least := max(-math.Log1p(-r.deficit[d][c])/2, -math.Log1p(-v.o.repeated))
+		if n > 0 && r.ref[v.cards[c].class].middle-y < least {
+			v.gap(v.run.Name(v.cards[c].end), "slow in what it %ss in the rounds of the plan, not when it was "+
+				"repeated with other partners", directions()[d])
 			r.slow[d][c] = false
 		}
 	}

@@ -10,19 +10,22 @@ import (
 )
 
 // TestSoftwareLoss accuses no cable of the packets that busy processors drop (the world sends ten
-// packets again for one), but of being slow if it is; and still one that loses a hundredth.
+// packets again for one), but of being slow if it is by a third; and still one that loses a
+// hundredth.
 func TestSoftwareLoss(t *testing.T) {
 	for _, tt := range []struct {
 		label string
 		loss  float64
+		rate  float64
 		want  []string
 	}{
-		{result.LabelSoftware, 4e-5, []string{"slow-send: gpu-4 mlx5_0:1 (what it sends)"}},
-		{"", 4e-5, []string{"loss-send: gpu-4 mlx5_0:1 (what it sends)"}},
-		{result.LabelSoftware, 1e-2, []string{"loss-send: gpu-4 mlx5_0:1 (what it sends)"}},
+		{result.LabelSoftware, 4e-5, 1, []string{}},
+		{result.LabelSoftware, 4e-5, 0.5, []string{"slow-send: gpu-4 mlx5_0:1 (what it sends)"}},
+		{"", 4e-5, 1, []string{"loss-send: gpu-4 mlx5_0:1 (what it sends)"}},
+		{result.LabelSoftware, 1e-2, 1, []string{"loss-send: gpu-4 mlx5_0:1 (what it sends)"}},
 	} {
 		w := newWorld(1, 8, 1, 0)
-		w.lossTx[plan.End{Node: 3}] = tt.loss
+		w.lossTx[plan.End{Node: 3}], w.tx[plan.End{Node: 3}] = tt.loss, tt.rate
 		run := w.run(t)
 		if tt.label != "" {
 			run.Scale = &result.Scale{Label: tt.label, Rate: 1, Time: 1}
@@ -71,6 +74,29 @@ func TestEngineRemedies(t *testing.T) {
 			if strings.Contains(text, foreign) {
 				t.Errorf("%s advises %s:\n%s", cause, foreign, text)
 			}
+		}
+	}
+}
+
+// TestSoftwareNoise accuses nobody of what busy processors do: rates that differ by a quarter, and
+// tails below some milliseconds. It still names a card at half its rate, and long tails.
+func TestSoftwareNoise(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		plant func(w *world)
+		want  []string
+	}{
+		{"quarter", func(w *world) { w.tx[end(1, 0)], w.rx[end(1, 0)] = 0.74, 0.74 }, []string{}},
+		{"half", func(w *world) { w.tx[end(1, 0)], w.rx[end(1, 0)] = 0.5, 0.5 }, []string{"slow: gpu-2 mlx5_0:1"}},
+		{"tail", func(w *world) { w.tail[1] = 20 }, []string{}},
+		{"long tail", func(w *world) { w.tail[1] = 20_000 }, []string{"pauses: gpu-2"}},
+	} {
+		w := newWorld(1, 4, 2, 0)
+		tt.plant(w)
+		run := w.run(t)
+		run.Scale = &result.Scale{Label: result.LabelSoftware, Rate: 1, Time: 1}
+		if got := brief(Find(run, Options{})); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
