@@ -1,15 +1,29 @@
 // Package netprobe asks other machines, on one network device, how large packets may be on the way
-// to them, and who answers for an address.
+// to them, who answers for an address, and whether something rejects a datagram.
 //
 //	size, err := netprobe.PathMTU(ctx, "eth1", source, peer, 9000)
 //	macs, err := netprobe.Owners(ctx, "eth1", peer, time.Second)
+//	rejection, err := netprobe.Rejected(ctx, "eth1", from, to, datagram)
 //
 // It sends few packets: echo requests, and ARP probes, which change no neighbour table (RFC 5227).
 // Functions may be called concurrently; each opens sockets of its own. On systems other than Linux
 // they return [errors.ErrUnsupported].
 package netprobe
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+)
+
+// ErrFiltered is the error of a packet that a filter of this machine drops (EPERM).
+var ErrFiltered = errors.New("dropped by a packet filter of this machine")
+
+// Rejection is an ICMP error that came back for a packet (RFC 792; RFC 1812, section 5.2.7).
+type Rejection struct {
+	By         netip.Addr // the machine that sent it
+	Type, Code uint8
+}
 
 // Sizes of headers in bytes.
 const (

@@ -19,3 +19,8 @@ func PathMTU(context.Context, string, netip.Addr, netip.Addr, int) (int, error) 
 func Owners(context.Context, string, netip.Addr, time.Duration) ([]net.HardwareAddr, error) {
 	return nil, errors.ErrUnsupported
 }
+
+// Rejected is supported on Linux only.
+func Rejected(context.Context, string, netip.AddrPort, netip.AddrPort, []byte) (*Rejection, error) {
+	return nil, errors.ErrUnsupported
+}
