@@ -58,6 +58,12 @@ func probed(p facts.Probe) change {
 	return recorded(facts.Facts{Probe: known([]facts.Probe{p})})
 }
 
+// askedRoCE records what became of RoCE packets of mlx5_0 to 10.100.0.20.
+func askedRoCE(pathMTU int, r facts.ProbeRoCE) change {
+	r.Device = "mlx5_0"
+	return probed(facts.Probe{Netdev: "ens1np0", Tried: 9000, PathMTU: pathMTU, RoCE: &r})
+}
+
 // roceRule drops UDP packets whose port is in, or not in, those of RoCE.
 func roceRule(op string) []facts.FilterRule {
 	udp := facts.FilterRange{Low: "11", High: "11"}
@@ -153,6 +159,13 @@ func addressingCases() []numberCase {
 			recorded(facts.Facts{Filter: known(roceRule("in"))}),
 			recorded(facts.Facts{Filter: failed[[]facts.FilterRule]()}),
 			doctor.OutcomeFail, "rxe0:1", doctor.OutcomeUnknown,
+		},
+		{
+			71, "roce-peer", "49_bond", nil, askedRoCE(9000, facts.ProbeRoCE{Answered: true}),
+			askedRoCE(9000, facts.ProbeRoCE{
+				RejectedBy: netip.MustParseAddr("10.100.0.1"), ICMPType: 3, ICMPCode: 13,
+			}),
+			askedRoCE(9000, facts.ProbeRoCE{}), doctor.OutcomeFail, "mlx5_0:1", doctor.OutcomeUnknown,
 		},
 		{
 			72, "host-name", "49_bond", nil, resolves("10.0.0.10"), resolves("127.0.1.1"),

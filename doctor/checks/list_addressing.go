@@ -13,6 +13,7 @@ func addressingChecks() []doctor.Check {
 		duplicateAddress(),
 		neighbourTable(),
 		packetFilter(),
+		rocePeer(),
 		hostName(),
 		socketInterface(),
 		pkey(),

@@ -305,6 +305,26 @@ type Probe struct {
 	Asked    bool     `json:"asked,omitempty"`
 	ARPError string   `json:"arpError,omitempty"`
 	Error    string   `json:"error,omitempty"`
+	// RoCE is about packets of RoCE v2 to Peer, nil if the device has no port that sends them.
+	RoCE *ProbeRoCE `json:"roce,omitempty"`
+}
+
+// ProbeRoCE is what became of packets of RoCE v2 (UDP port 4791) to a peer: of datagrams with a
+// message of the connection manager, whose ICMP errors a program can see, and of messages of this
+// node's connection manager.
+type ProbeRoCE struct {
+	Device string `json:"device"` // the RDMA device whose connection manager asked
+	// Answered reports whether the connection manager of the peer answered, and AskError why this
+	// node's could not ask; neither is set if no answer came.
+	Answered bool   `json:"answered,omitempty"`
+	AskError string `json:"askError,omitempty"`
+	// RejectedBy is the machine that sent an ICMP error with type and code (RFC 792, RFC 1812).
+	RejectedBy netip.Addr `json:"rejectedBy,omitzero"`
+	ICMPType   uint8      `json:"icmpType,omitempty"`
+	ICMPCode   uint8      `json:"icmpCode,omitempty"`
+	// Filtered reports whether a packet filter of this node dropped the datagrams.
+	Filtered bool   `json:"filtered,omitempty"`
+	Error    string `json:"error,omitempty"` // why no datagram could be sent
 }
 
 // Resolver is how the host's own name resolves by Go's resolver: by /etc/hosts and DNS.

@@ -147,8 +147,8 @@ func (f *doctorFlags) addTo(cmd *cobra.Command) {
 	flags.DurationVar(&f.interval, "interval", 0,
 		"read counters twice, `DURATION` apart (1s to 1h), and judge their rates")
 	flags.StringArrayVar(&f.probe, "probe", nil,
-		"send a few packets to the `PEER`, an address of another node, to find its path MTU and duplicate addresses; "+
-			"can be repeated")
+		"send a few packets to the `PEER`, an address of another node, to find its path MTU, duplicate addresses and "+
+			"whether RoCE packets are answered; can be repeated")
 	flags.BoolVar(&f.list, "list", false, "list the checks without running them")
 	flags.StringVar(&f.explain, "explain", "", "explain the check `ID` without running it")
 	cmd.MarkFlagsMutuallyExclusive("list", "explain", "nagios", "since")
@@ -307,7 +307,7 @@ func (f doctorFlags) collectors(app *cli.App, root fs.FS, peers []netip.Addr) []
 		}))
 	}
 	if len(peers) > 0 {
-		list = append(list, kernel.Probe(app.Now, peers))
+		list = append(list, kernel.Probe(kernel.ProbeSource{Now: app.Now, Peers: peers, Ask: askPeer}))
 	}
 	return list
 }

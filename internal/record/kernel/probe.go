@@ -15,28 +15,37 @@ import (
 // arpWait is how long answers to ARP may take.
 const arpWait = 500 * time.Millisecond
 
-// Probe returns a collector that asks peers: how large packets may be on the way to them, and who
-// answers for their addresses and for those of this node's rails. It is not among [Collectors],
-// because it sends packets to other machines.
-func Probe(now func() time.Time, peers []netip.Addr) facts.Collector {
+// ProbeSource is what the collector of peers needs.
+type ProbeSource struct {
+	Now   func() time.Time
+	Peers []netip.Addr
+	// Ask asks the connection manager of a peer through an RDMA device, from an address of the
+	// device, and reports whether it answered, which includes a refusal. An error whose method
+	// Timeout returns true is that of a peer that doesn't answer.
+	Ask func(ctx context.Context, device string, source, peer netip.Addr) (answered bool, err error)
+}
+
+// Probe returns a collector that asks peers: how large packets may be on the way to them, who
+// answers for their addresses and for those of this node's rails, and whether they answer packets
+// of RoCE v2. It is not among [Collectors], because it sends packets to other machines.
+func Probe(source ProbeSource) facts.Collector {
 	return facts.Collector{
-		Kind: facts.KindProbe, Source: "ICMP echo without fragmentation, ARP", Cost: "a few packets to each peer, 1 " +
-			"to 10 s",
-		Privilege: "CAP_NET_RAW for ARP", Live: true, Limit: time.Minute,
+		Kind: facts.KindProbe, Source: "ICMP echo without fragmentation, ARP, messages of RoCE's connection manager",
+		Cost: "a few packets to each peer, 1 to 20 s", Privilege: "CAP_NET_RAW for ARP", Live: true, Limit: time.Minute,
 		Collect: func(ctx context.Context, s *inventory.Snapshot, f *facts.Facts) {
-			f.Probe = facts.Read(now, func() ([]facts.Probe, error) { return probeAll(ctx, s, peers) })
+			f.Probe = facts.Read(source.Now, func() ([]facts.Probe, error) { return source.all(ctx, s) })
 		},
 	}
 }
 
-func probeAll(ctx context.Context, s *inventory.Snapshot, peers []netip.Addr) ([]facts.Probe, error) {
-	probes := planProbes(s, peers)
+func (source ProbeSource) all(ctx context.Context, s *inventory.Snapshot) ([]facts.Probe, error) {
+	probes := planProbes(s, source.Peers)
 	if len(probes) == 0 {
 		return nil, facts.Absent("no RoCE port with an IPv4 address, and no device that leads to the peers")
 	}
 	var wg sync.WaitGroup
 	for i := range probes {
-		wg.Go(func() { probeOne(ctx, s.Netdev(probes[i].Netdev), &probes[i]) })
+		wg.Go(func() { source.one(ctx, s, &probes[i]) })
 	}
 	wg.Wait()
 	return probes, nil
@@ -46,8 +55,8 @@ func probeAll(ctx context.Context, s *inventory.Snapshot, peers []netip.Addr) ([
 // is, or else by all of them; and the own address of each.
 func planProbes(s *inventory.Snapshot, peers []netip.Addr) []facts.Probe {
 	var own []facts.Probe
-	subnets := map[int]netip.Prefix{}
-	for _, p := range s.Ports() {
+	subnets, devices := map[int]netip.Prefix{}, map[int]string{}
+	for d, p := range s.Ports() {
 		n := s.Netdev(p.Netdev)
 		if n == nil || p.LinkLayer != inventory.LinkLayerEthernet || !n.Usable() ||
 			slices.ContainsFunc(own, func(o facts.Probe) bool { return o.Netdev == n.Name }) {
@@ -56,6 +65,9 @@ func planProbes(s *inventory.Snapshot, peers []netip.Addr) []facts.Probe {
 		for _, a := range n.Addresses {
 			if a.Addr().Is4() && a.Bits() < 32 {
 				subnets[len(own)] = a.Masked()
+				if p.Transport == inventory.TransportRoCEv2 {
+					devices[len(own)] = d.Name
+				}
 				own = append(own, facts.Probe{Peer: a.Addr(), Netdev: n.Name, Source: a.Addr(), Own: true, Asked: true})
 				break
 			}
@@ -69,14 +81,18 @@ func planProbes(s *inventory.Snapshot, peers []netip.Addr) []facts.Probe {
 		}
 		for i, o := range own {
 			if in := subnets[i].Contains(peer); in || !near {
-				out = append(out, facts.Probe{Peer: peer, Netdev: o.Netdev, Source: o.Source, Asked: in})
+				probe := facts.Probe{Peer: peer, Netdev: o.Netdev, Source: o.Source, Asked: in}
+				if devices[i] != "" {
+					probe.RoCE = &facts.ProbeRoCE{Device: devices[i]}
+				}
+				out = append(out, probe)
 			}
 		}
 	}
 	return append(out, own...)
 }
 
-func probeOne(ctx context.Context, n *inventory.Netdev, p *facts.Probe) {
+func (source ProbeSource) one(ctx context.Context, s *inventory.Snapshot, p *facts.Probe) {
 	if p.Asked {
 		macs, err := netprobe.Owners(ctx, p.Netdev, p.Peer, arpWait)
 		for _, mac := range macs {
@@ -89,9 +105,14 @@ func probeOne(ctx context.Context, n *inventory.Netdev, p *facts.Probe) {
 	if p.Own {
 		return
 	}
-	size, err := netprobe.PathMTU(ctx, p.Netdev, p.Source, p.Peer, n.MTU)
-	p.PathMTU, p.Tried = size, n.MTU
+	mtu := s.Netdev(p.Netdev).MTU
+	size, err := netprobe.PathMTU(ctx, p.Netdev, p.Source, p.Peer, mtu)
+	p.PathMTU, p.Tried = size, mtu
 	if err != nil {
 		p.Error = err.Error()
+	}
+	if p.RoCE != nil {
+		device := s.Device(p.RoCE.Device)
+		source.roce(ctx, device != nil && device.Software != "", p)
 	}
 }
