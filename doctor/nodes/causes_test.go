@@ -27,6 +27,9 @@ func TestUnequalMTU(t *testing.T) {
 	if !strings.Contains(d.Text, "4096") || !strings.Contains(d.Text, "1024") {
 		t.Errorf("%q, want both active MTUs", d.Text)
 	}
+	if d.Severity != consensus.SeverityBreaks {
+		t.Errorf("severity %s: their jobs ended with a work queue error", d.Severity)
+	}
 	own := func(f doctor.Finding) bool { return f.CheckID == "mtu" && f.Outcome == doctor.OutcomeWarn }
 	if !slices.ContainsFunc(r.Nodes[1].Report.Findings, own) || slices.ContainsFunc(r.Nodes[0].Report.Findings, own) {
 		t.Error("want a warning of the MTU of the second node alone")

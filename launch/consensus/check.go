@@ -179,9 +179,10 @@ var railChecks = []railCheck{
 	},
 	{
 		Check{
-			checkMTU, SeveritySlows, "active MTU",
-			"NCCL and UCX use the smaller one; Mooncake does not and fails to connect " +
-				"(kvcache-ai/Mooncake#3868)",
+			checkMTU, SeverityBreaks, "active MTU",
+			"UCX uses the smaller one. In NCCL since 2.20 only the sending end does, so that jobs hang or " +
+				"end with a local length or access error (NVIDIA/nccl#1524, #2135); Mooncake does not and fails " +
+				"to connect (kvcache-ai/Mooncake#3868)",
 			"set the MTU on the node (ip link set DEVICE mtu 9000) and on its switch port; 4200 or more gives " +
 				"4096. For Mooncake, MC_MTU can be lowered instead",
 		},
@@ -311,8 +312,8 @@ func (c *comparison) severity(check Check) Severity {
 	switch {
 	case check.ID == checkSubnet && c.opts.Routed:
 		return SeverityNote
-	case check.ID == checkMTU && c.wants(launch.LibraryMooncake):
-		return SeverityBreaks
+	case check.ID == checkMTU && !c.wants(launch.LibraryNCCL) && !c.wants(launch.LibraryMooncake):
+		return SeveritySlows
 	}
 	return check.Severity
 }

@@ -161,7 +161,7 @@ func (c *comparison) compareNodes() {
 			launch.OutcomeRDMA: "RDMA through verbs", launch.OutcomeLibfabric: "RDMA through libfabric",
 		}[m.outcome]
 		e := Evidence{Node: m.name, Value: fmt.Sprintf("%d ports selected", len(m.rails))}
-		if value == "" {
+		if value == "" && !m.mayHaveMore() {
 			value, e.Value = "no RDMA", m.reason
 			if len(m.lost) > 0 {
 				e.Path = m.lost[0].file
@@ -170,7 +170,11 @@ func (c *comparison) compareNodes() {
 		outcomes = append(outcomes, cell{m, value, []Evidence{e}})
 	}
 	for _, m := range c.members {
-		sets = append(sets, cell{m, railSet(m), lostEvidence(m)})
+		set := ""
+		if !m.mayHaveMore() {
+			set = railSet(m)
+		}
+		sets = append(sets, cell{m, set, lostEvidence(m)})
 	}
 	c.compareCells(findCheck(nodeChecks, checkNoRDMA), outcomes)
 	c.compareCells(findCheck(nodeChecks, checkHCASet), sets)

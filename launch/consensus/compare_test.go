@@ -67,8 +67,15 @@ func TestCompare(t *testing.T) {
 		}},
 		{"MTU on two rails is one difference", 3, planted(0, host.Plant{Kind: host.SmallMTU, Rail: 1},
 			host.Plant{Kind: host.SmallMTU, Rail: 3}), nil, Options{}, []string{
-			"slows mtu 1,3: gpu-01+gpu-02 4096 | gpu-00 1024",
+			"breaks mtu 1,3: gpu-01+gpu-02 4096 | gpu-00 1024",
 		}},
+		{
+			"MTU slows UCX", 3, planted(0, host.Plant{Kind: host.SmallMTU, Rail: 1}), nil,
+			Options{Libraries: []launch.Library{launch.LibraryUCX}},
+			[]string{
+				"slows mtu 1: gpu-01+gpu-02 4096 | gpu-00 1024",
+			},
+		},
 		{
 			"MTU breaks Mooncake", 3, planted(0, host.Plant{Kind: host.SmallMTU, Rail: 1}), nil,
 			Options{Libraries: []launch.Library{launch.LibraryMooncake}},
@@ -297,6 +304,55 @@ func TestCompare(t *testing.T) {
 			faults := slices.ContainsFunc(tt.want, func(s string) bool { return !strings.HasPrefix(s, "note") })
 			if (r.Verdict == VerdictDiffer) != faults {
 				t.Errorf("verdict %s with differences %q", r.Verdict, brief(r))
+			}
+		})
+	}
+}
+
+// TestUnreadIsNoDifference checks that a node of which a file could not be read is not said to have
+// fewer rails: only the file is named. A port that is down for certain is still a difference.
+func TestUnreadIsNoDifference(t *testing.T) {
+	const ports = "/sys/class/infiniband/mlx5_1/ports"
+	const state = ports + "/1/state"
+	unread := func(paths ...string) func(int, *inventory.Snapshot) {
+		return func(i int, s *inventory.Snapshot) {
+			if i != 1 {
+				return
+			}
+			for _, p := range paths {
+				s.Problems = append(s.Problems, inventory.Problem{Path: p, Error: "input/output error"})
+			}
+			s.Device("mlx5_1").Ports[0].State = inventory.PortStateNoChange
+			if paths[0] != state {
+				s.Device("mlx5_1").Ports[0].State = inventory.PortStateDown
+			}
+		}
+	}
+	const down = "breaks hca-set : gpu-00+gpu-02 4 HCAs (rails 0-3) | gpu-01 3 HCAs (rails 0,2-3)"
+	const incomplete = "note incomplete : gpu-01 incomplete"
+	for name, tt := range map[string]struct {
+		edit func(int, *inventory.Snapshot)
+		want []string
+	}{
+		"state":                    {unread(state), []string{incomplete}},
+		"folder of ports":          {unread("/sys/class/infiniband/mlx5_3/ports"), []string{incomplete}},
+		"all devices":              {unread("/sys/class/infiniband"), []string{incomplete}},
+		"another file of the port": {unread(ports + "/1/rate"), []string{down, incomplete}},
+		"a GID of another port":    {unread("/sys/class/infiniband/mlx5_2/ports/1/gids/9"), []string{down, incomplete}},
+		"all states": {func(i int, s *inventory.Snapshot) {
+			for k := range s.Devices {
+				if i == 1 {
+					p := &s.Devices[k].Ports[0]
+					p.State = inventory.PortStateNoChange
+					s.Problems = append(s.Problems, inventory.Problem{Path: p.Path + "/state", Error: "error"})
+				}
+			}
+		}, []string{incomplete}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Compare(digest(t, Options{}, cluster(t, 3, roceSpec, tt.edit)...), Options{})
+			if diff := cmp.Diff(tt.want, brief(r)); diff != "" {
+				t.Errorf("differences, -want +got:\n%s", diff)
 			}
 		})
 	}

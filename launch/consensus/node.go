@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -93,8 +94,22 @@ func (r *rail) name() string { return fmt.Sprintf("%s:%d", r.device, r.port) }
 
 // lostPort is a compute port that can't be used.
 type lostPort struct {
-	name, reason, file string
-	own                *int
+	name, reason string
+	file         string // that shows the reason, or its folder
+	own          *int
+}
+
+// mayHaveMore reports whether the node may have more rails than it seems: a file that decides
+// whether a compute port can be used, or that lists ports, could not be read.
+func (n *Node) mayHaveMore() bool {
+	const ofPort = 4 // elements of DEVICE/ports/NUMBER/FILE
+	return slices.ContainsFunc(n.incomplete, func(p inventory.Problem) bool {
+		name := strings.TrimPrefix(p.Path, "/"+sysfs.ClassInfiniBand)
+		return len(strings.Split(strings.Trim(name, "/"), "/")) < ofPort ||
+			slices.ContainsFunc(n.lost, func(l lostPort) bool {
+				return p.Path == l.file || strings.HasPrefix(p.Path, l.file+"/")
+			})
+	})
 }
 
 // NewNode returns the digest of a snapshot. The source is its origin, for the report. The error
