@@ -57,7 +57,8 @@ that need root are listed with the reason, and don't count. --list lists the che
 
 -o junit is for CI systems, -o sarif for code hosts, -o html for a ticket (one file, nothing to load),
 -o prom for the textfile collector of node_exporter. --nagios prints the line of a monitoring plugin
-and has its exit codes: 0 no fault, 1 a warning, 2 a failed check, 3 no result.
+and has its exit codes: 0 no fault, 1 a warning, 2 a failed check, 3 no result. Give it before other
+flags, so that wrong ones have exit code 3 too.
 
 --since FILE compares with an earlier report of this node (-o json, or its bundle, which has one) and
 lists what is new, changed, gone and vanished, also GIDs that have moved to another index. The exit
@@ -118,6 +119,13 @@ func newDoctorCommand(app *cli.App) *cobra.Command {
 			return err
 		},
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		err = cmd.Parent().FlagErrorFunc()(cmd, err)
+		if f.nagios { // it is before the wrong flag
+			return nagiosUnknown(func(line []byte) error { _, err := cmd.OutOrStdout().Write(line); return err }, err)
+		}
+		return err
+	})
 	cli.SetFormats(cmd, append(output.Formats(), formatJUnit, formatSARIF, formatHTML, formatProm)...)
 	f.addTo(cmd)
 	cmd.AddCommand(newThresholdsCommand(app))
@@ -151,8 +159,8 @@ func (f *doctorFlags) addTo(cmd *cobra.Command) {
 			"whether RoCE packets are answered; can be repeated")
 	flags.BoolVar(&f.list, "list", false, "list the checks without running them")
 	flags.StringVar(&f.explain, "explain", "", "explain the check `ID` without running it")
-	cmd.MarkFlagsMutuallyExclusive("list", "explain", "nagios", "since")
-	cmd.MarkFlagsMutuallyExclusive("exit-on", "strict", "nagios")
+	cmd.MarkFlagsMutuallyExclusive("list", "explain", "since")
+	cmd.MarkFlagsMutuallyExclusive("exit-on", "strict")
 	ids := checkIDs()
 	for _, name := range []string{"only", "skip", "shadow"} {
 		cli.CompleteWords(cmd, name, ids)
@@ -172,6 +180,9 @@ func checkIDs() []string {
 func runDoctor(app *cli.App, cmd *cobra.Command, f doctorFlags) error {
 	all := checks.All()
 	err := f.validate(app)
+	if err == nil && f.nagios {
+		err = notWithNagios(cmd)
+	}
 	if err == nil && len(f.further) > 0 {
 		err = f.validateNodes(app)
 	}

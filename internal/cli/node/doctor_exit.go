@@ -2,6 +2,9 @@ package node
 
 import (
 	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/cli"
@@ -114,9 +117,26 @@ func nagiosError(app *cli.App, err error) error {
 	if exit, ok := errors.AsType[*cli.ExitError](err); err == nil || ok && exit.Err == nil {
 		return err // printNagios has printed the line
 	}
+	return nagiosUnknown(app.Out.Raw, err)
+}
+
+// nagiosUnknown writes the line of a plugin that has no result because of an error, and returns the
+// exit code.
+func nagiosUnknown(write func([]byte) error, err error) error {
 	line := "RDMA UNKNOWN - " + doctor.NagiosText(err.Error()) + "\n"
-	if err := app.Out.Raw([]byte(line)); err != nil {
+	if err := write([]byte(line)); err != nil {
 		return err
 	}
 	return cli.ExitSilently(doctor.NagiosUnknown)
+}
+
+// notWithNagios returns an error if flags are set that a plugin has no use for. It is no group of
+// cobra's, whose error has exit code 2, which means CRITICAL to a monitoring system.
+func notWithNagios(cmd *cobra.Command) error {
+	for _, name := range []string{"list", "explain", "since", "exit-on", "strict"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s can't be combined with --nagios", name)
+		}
+	}
+	return nil
 }
