@@ -186,6 +186,15 @@ func TestDoctorNetdevsim(t *testing.T) {
 			last = compareDevlink(t, g, f, "netdevsim/netdevsim7")
 		})
 	}
+	// The last state's ring is small, and now siw's sockets are, too.
+	before := strings.TrimSpace(output(t, g, "cat /proc/sys/net/ipv4/tcp_rmem; "+
+		"echo 4096 131072 1048576 >/proc/sys/net/ipv4/tcp_rmem"))
+	defer output(t, g, "echo "+before+" >/proc/sys/net/ipv4/tcp_rmem")
+	situation{
+		args: "--only receive-ring,receive-buffer", do: "true", undo: "true",
+		want: "INFO     receive-ring siw7:1: the receive ring of " + netdev + " has 77 entries of 4096 that it can " +
+			"have\nINFO     receive-buffer: net.ipv4.tcp_rmem allows receive buffers of 1 MiB",
+	}.find(t, g)
 	if i := slices.IndexFunc(last.Reporters, func(r facts.HealthReporter) bool { return r.Errored }); i < 0 {
 		t.Errorf("no health reporter of %+v has an error, want dummy", last)
 	}

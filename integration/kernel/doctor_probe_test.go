@@ -19,6 +19,7 @@ const (
 	peerDropping   = "192.0.2.82"
 	peerProhibited = "192.0.2.83"
 	peerFiltered   = "192.0.2.84" // by the guest
+	peerNarrow     = "192.0.2.85" // takes packets of 1500 bytes, as behind a switch with that MTU
 )
 
 // roceRules are those of the host's side.
@@ -26,13 +27,14 @@ const roceRules = `table inet rdmakit_probe {
 	chain in {
 		type filter hook input priority 0
 		ip daddr ` + peerDropping + ` udp dport 4791 drop
+		ip daddr ` + peerNarrow + ` meta length gt 1500 drop
 		ip daddr ` + peerProhibited + ` udp dport 4791 reject with icmpx admin-prohibited
 	}
 }`
 
-// TestDoctorRoCEPeer lets rxe0 ask an engine, whose connection manager answers that of the kernel,
-// and peers that don't answer.
-func TestDoctorRoCEPeer(t *testing.T) {
+// TestDoctorPeers lets rxe0 ask an engine, whose connection manager answers that of the kernel, and
+// peers that don't answer or take no large packets.
+func TestDoctorPeers(t *testing.T) {
 	g := withRdmactl(t)
 	g.Exclusive(t)
 	host := func(ctx context.Context, stdin, name string, args ...string) {
@@ -45,7 +47,7 @@ func TestDoctorRoCEPeer(t *testing.T) {
 	}
 	last := context.WithoutCancel(t.Context())
 	addresses := func(ctx context.Context, verb string) {
-		for _, a := range []string{peerClosed, peerDropping, peerProhibited, peerFiltered} {
+		for _, a := range []string{peerClosed, peerDropping, peerProhibited, peerFiltered, peerNarrow} {
 			host(ctx, "", "ip", "addr", verb, a+"/32", "dev", "tap0")
 		}
 	}
@@ -61,11 +63,13 @@ func TestDoctorRoCEPeer(t *testing.T) {
 	defer func() { cancel(); _ = engine.Wait() }()
 	host(t.Context(), "", "bash", "-c", await("ss -Hlun | grep -q "+guest.HostAddress+":4791"))
 
-	defer output(t, g, "nft flush ruleset; modprobe -r nft_reject_inet nft_ct nf_tables")
-	peers := []string{guest.HostAddress, peerClosed, peerDropping, peerProhibited, peerFiltered}
+	before := strings.TrimSpace(output(t, g, "cat /sys/class/net/eth0/mtu; ip link set eth0 mtu 9000"))
+	defer output(t, g, "ip link set eth0 mtu "+before+
+		"; nft flush ruleset; modprobe -r nft_reject_inet nft_ct nf_tables")
+	peers := []string{guest.HostAddress, peerClosed, peerDropping, peerProhibited, peerFiltered, peerNarrow}
 	var report doctor.Report
 	decode(t, output(t, g, "nft -f - <<'END' || exit\ntable inet f { "+outputChain+"accept; ip daddr "+peerFiltered+
-		" udp dport 4791 drop; }; }\nEND\n"+rdmactl+" doctor -o json --only roce-peer --probe "+
+		" udp dport 4791 drop; }; }\nEND\n"+rdmactl+" doctor -o json --only roce-peer,path-mtu --probe "+
 		strings.Join(peers, " --probe ")+" 2>/dev/null; true"), &report)
 	var got []string
 	for _, f := range report.Findings {
@@ -75,14 +79,17 @@ func TestDoctorRoCEPeer(t *testing.T) {
 		"warn rxe0:1 packets to " + peerClosed + " arrive, but nothing there receives RoCE (UDP port 4791)",
 		"unknown rxe0:1 " + peerDropping + " answers echo requests of eth0 but no RoCE packet",
 		"fail rxe0:1 " + peerProhibited + " rejects RoCE packets (UDP port 4791)",
+		"fail rxe0:1 packets to " + peerNarrow + " get lost above 1500 bytes, but eth0 sends up to 9000: RoCE uses " +
+			"an MTU of 4096, and only 1024 fits",
+		"warn rxe0:1 packets to " + peerNarrow + " arrive, but nothing there receives RoCE (UDP port 4791)",
 		"fail rxe0:1 the packet filter of this node drops RoCE packets to " + peerFiltered,
 	} {
 		if !strings.Contains(strings.Join(got, "\n"), want) {
 			t.Errorf("no finding %q in\n%s", want, strings.Join(got, "\n"))
 		}
 	}
-	if len(got) != 4 {
-		t.Errorf("findings:\n%s\nwant one of each peer but %s", strings.Join(got, "\n"), guest.HostAddress)
+	if len(got) != 6 {
+		t.Errorf("findings:\n%s\nwant none of other peers and of %s", strings.Join(got, "\n"), guest.HostAddress)
 	}
 	out := output(t, g, rdmactl+" doctor --only roce-peer --probe "+guest.HostAddress+" 2>/dev/null; true")
 	if want := "1 check: 1 passed"; !strings.Contains(out, want) {
