@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/rdmakit/rdmakit/doctor/facts"
@@ -100,7 +101,12 @@ type Input struct {
 	Facts *facts.Facts
 
 	limits map[string]float64 // thresholds of the running check, set by Run
+	counts []string           // IDs of the checks of the run whose findings count, set by Run
 }
+
+// Counts reports whether the run has a check whose findings count: one that is neither left out nor
+// on trial. A check may then leave to it what both find.
+func (in *Input) Counts(id string) bool { return slices.Contains(in.counts, id) }
 
 // ProblemAt returns the problem that the scanner reported for exactly that path.
 func (in *Input) ProblemAt(path string) (inventory.Problem, bool) {

@@ -161,6 +161,11 @@ func runAll(ctx context.Context, checks []Check, in Input, opts Options) []resul
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.Budget, fmt.Errorf("the budget of %v is used up", opts.Budget))
 		defer cancel()
 	}
+	for _, c := range checks {
+		if !c.Shadow && !slices.Contains(opts.Shadow, c.ID) {
+			in.counts = append(in.counts, c.ID)
+		}
+	}
 	results, ran := make([]result, len(checks)), make([]bool, len(checks))
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup

@@ -18,7 +18,7 @@ import (
 
 func linkWidth() doctor.Check {
 	return doctor.Check{
-		ID: "link-width", Title: "link of a compute port with a single lane, or slower than it can be",
+		ID: linkWidthID, Title: "link of a compute port with a single lane, or slower than it can be",
 		Severity: doctor.OutcomeFail, Numbers: []int{35}, Group: doctor.GroupLink, Needs: doctor.NeedDevices,
 		Reads: []string{portFiles("rate")}, Uses: []facts.Kind{facts.KindEthtool},
 		Explanation: prose.Join(`
@@ -27,7 +27,8 @@ func linkWidth() doctor.Check {
 			every collective waits for it. Two lanes (2X) are not a fault: cables that split a switch port have
 			so many. Of an InfiniBand link the kernel reports only what is active, so the fastest link of the
 			node on a card of the same model shows what the others can: one with fewer lanes fails, and one
-			at a lower speed is a warning, because its switch may be older. Which speeds both ends support is
+			at a lower speed is a warning, because its switch may be older, unless the check rail-rate names
+			it. Which speeds both ends support is
 			in their PortInfo, which rdmactl fabric links --downtrained reads.`),
 		Remedy: "Clean and reseat the cable and the transceivers at both ends, then replace the cable. Check " +
 			"rail-rate compares the ports of the node.",
@@ -53,6 +54,9 @@ func runLinkWidth(_ context.Context, in *doctor.Input) []doctor.Finding {
 		case hasLanes(p):
 			best := fastestOfModel(p, infiniband)
 			if f := infinibandLink(p, best); f.Outcome != "" {
+				if f.Outcome == doctor.OutcomeWarn && in.Counts(railRateID) && isSlowRail(in.Snapshot, f.Object) {
+					f = seeCheck(f, railRateID)
+				}
 				findings = append(findings, f)
 				continue
 			}

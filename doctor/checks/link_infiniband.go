@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rdmakit/rdmakit/doctor"
 	"github.com/rdmakit/rdmakit/internal/text/english"
@@ -62,6 +63,13 @@ func infinibandLink(p portRef, best *portRef) doctor.Finding {
 		f.Evidence = append(f.Evidence, best.evidence("rate", rawRate(best.port.Rate)))
 	}
 	return f
+}
+
+// losesLanes reports whether the check link-width fails because of the lanes of a port.
+func losesLanes(s *inventory.Snapshot, object string) bool {
+	links := infinibandLinks(s)
+	i := slices.IndexFunc(links, func(p portRef) bool { return p.object() == object })
+	return i >= 0 && infinibandLink(links[i], fastestOfModel(links[i], links)).Outcome == doctor.OutcomeFail
 }
 
 // infinibandSummary describes n good links, of which some could be compared with others.

@@ -3,8 +3,68 @@ package checks_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/rdmakit/rdmakit/doctor"
+	"github.com/rdmakit/rdmakit/doctor/checks"
 )
+
+// TestSlowLinkIsNamedOnce runs the two checks that find a slow InfiniBand link: one names it with
+// its full outcome, the other refers to it. Each alone names it, and so it does if the other is on
+// trial.
+func TestSlowLinkIsNamedOnce(t *testing.T) {
+	for _, c := range []struct {
+		name, rate   string
+		alone, other []string // findings about mlx5_0 of each check: alone, beside the other
+	}{
+		{
+			"lanes lost", "200 Gb/sec (2X NDR)",
+			[]string{"fail link-width", "fail rail-rate"},
+			[]string{"fail link-width", "info rail-rate"},
+		},
+		{
+			"a lower speed", "200 Gb/sec (4X HDR)",
+			[]string{"warn link-width", "fail rail-rate"},
+			[]string{"info link-width", "fail rail-rate"},
+		},
+	} {
+		tree := load(t, "01_ib_8hca", port("mlx5_0", "rate", c.rate))
+		found := func(options doctor.Options) (list []string) {
+			snap := scan(t, tree)
+			in := doctor.Input{Snapshot: &snap, Facts: factsOf(t, tree)}
+			r, err := doctor.Run(t.Context(), checks.All(), in, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range r.Findings {
+				if f.Object == port0 {
+					list = append(list, string(f.Outcome)+" "+f.CheckID)
+				}
+				refers := strings.Contains(f.Summary, ": see ")
+				if refers != (f.Outcome == doctor.OutcomeInfo) || refers && len(f.Remedy) > 0 {
+					t.Errorf("%s: %s of %s: %s", c.name, f.Outcome, f.CheckID, f.Summary)
+				}
+			}
+			slices.Sort(list)
+			return list
+		}
+		slices.Sort(c.alone)
+		slices.Sort(c.other)
+		both := []string{"link-width", "rail-rate"}
+		alone := slices.Concat(found(doctor.Options{Only: both[:1]}), found(doctor.Options{Only: both[1:]}))
+		slices.Sort(alone)
+		if !slices.Equal(alone, c.alone) {
+			t.Errorf("%s: alone %q, want %q", c.name, alone, c.alone)
+		}
+		if got := found(doctor.Options{Only: both}); !slices.Equal(got, c.other) {
+			t.Errorf("%s: both %q, want %q", c.name, got, c.other)
+		}
+		if got := found(doctor.Options{Only: both, Shadow: both}); !slices.Equal(got, c.alone) {
+			t.Errorf("%s: both on trial %q, want %q", c.name, got, c.alone)
+		}
+	}
+}
 
 // models gives each of the eight cards its own model, but the first n the same one.
 func models(n int) change {

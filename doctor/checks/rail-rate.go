@@ -12,9 +12,12 @@ import (
 	"github.com/rdmakit/rdmakit/inventory"
 )
 
+// IDs of checks that find the same slow InfiniBand links: one names a link, the other refers to it.
+const railRateID, linkWidthID = "rail-rate", "link-width"
+
 func railRate() doctor.Check {
 	return doctor.Check{
-		ID:       "rail-rate",
+		ID:       railRateID,
 		Title:    "compute rails at different rates",
 		Severity: doctor.OutcomeFail,
 		Group:    doctor.GroupInventory,
@@ -25,7 +28,8 @@ func railRate() doctor.Check {
 			at half the rate halves the bandwidth of the whole job, on every node. If a port has a
 			lower rate than the others, its link has usually come up at a lower speed or width:
 			because of a marginal cable or transceiver, a breakout cable, or a switch port that is
-			set to a lower speed.`),
+			set to a lower speed. A link that has lost lanes is named by the check link-width, and here
+			only mentioned.`),
 		Remedy: "Compare the cable, transceiver and switch port of the slow rail with those of a good rail. Swap " +
 			"their cables: if the fault moves with the cable, replace the cable.",
 		Sources: []string{"drivers/infiniband/core/sysfs.c (rate_show)"},
@@ -46,7 +50,12 @@ func runRailRate(_ context.Context, in *doctor.Input) []doctor.Finding {
 		compared += len(l.members)
 		rates := groupBy(l.members, func(p portRef) float64 { return p.port.Rate.GbPerSecond })
 		if len(rates) > 1 {
-			findings = append(findings, unequalRates(rates)...)
+			for _, f := range unequalRates(rates) {
+				if in.Counts(linkWidthID) && losesLanes(in.Snapshot, f.Object) {
+					f = seeCheck(f, linkWidthID)
+				}
+				findings = append(findings, f)
+			}
 			continue
 		}
 		for _, p := range l.members {
@@ -61,6 +70,26 @@ func runRailRate(_ context.Context, in *doctor.Input) []doctor.Finding {
 		return []doctor.Finding{doctor.Passed(doctor.ObjectNode, rateSummary(layers), good...)}
 	}
 	return findings
+}
+
+// isSlowRail reports whether the rate of a port is a fault of the check rail-rate.
+func isSlowRail(s *inventory.Snapshot, object string) bool {
+	for _, l := range groupBy(rails(s), family) {
+		rates := groupBy(l.members, func(p portRef) float64 { return p.port.Rate.GbPerSecond })
+		for _, f := range unequalRates(rates) {
+			if f.Object == object && f.Outcome == doctor.OutcomeFail {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// seeCheck turns a finding into a reference to the check that names the fault.
+func seeCheck(f doctor.Finding, id string) doctor.Finding {
+	f.Outcome, f.Actions, f.Remedy = doctor.OutcomeInfo, nil, nil
+	f.Summary += ": see " + id
+	return f
 }
 
 // family returns the transport of a rail: only rails of the same transport are compared.
