@@ -83,4 +83,7 @@ func TestRoCEPeerOfSoftware(t *testing.T) {
 	if r.Verdict != doctor.OutcomeFail || !strings.Contains(allText(r.Findings), want) {
 		t.Errorf("verdict %s: %s, want %q", r.Verdict, allText(r.Findings), want)
 	}
+	if got := brief(r); len(got) != 1 {
+		t.Errorf("findings %q, want only the failure", got)
+	}
 }
