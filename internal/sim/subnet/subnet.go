@@ -36,6 +36,8 @@ type Node struct {
 
 	Dead  bool          // the node neither responds nor forwards
 	Delay time.Duration // of the node's responses, in addition to that of the subnet
+	// Serial makes the node handle one request at a time, each for Delay.
+	Serial bool
 	// Lie, if set, changes a response of the node, and returns how often it is delivered: 0
 	// loses it.
 	Lie func(answer *fabric.Datagram) int
@@ -54,6 +56,7 @@ type Node struct {
 	Multicast map[ib.LID]fabric.PortSet
 
 	forward []uint8
+	busy    time.Time // a serial node handles earlier requests until then
 }
 
 // Port is a port of a node, with or without a cable.

@@ -63,6 +63,13 @@ func (t *Transport) answer(d *fabric.Datagram) {
 	if n.Lie != nil {
 		copies = n.Lie(answer)
 	}
+	at := time.Now().Add(t.subnet.Delay + n.Delay)
+	if n.Serial {
+		if n.busy.After(time.Now()) {
+			at = n.busy.Add(t.subnet.Delay + n.Delay)
+		}
+		n.busy = at.Add(-t.subnet.Delay)
+	}
 	for range copies {
 		t.order++
 		one := answer
@@ -70,7 +77,7 @@ func (t *Transport) answer(d *fabric.Datagram) {
 			one = t.datagram()
 			*one = *answer
 		}
-		heap.Push(&t.queue, waiting{time.Now().Add(t.subnet.Delay + n.Delay), t.order, one})
+		heap.Push(&t.queue, waiting{at, t.order, one})
 	}
 }
 
