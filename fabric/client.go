@@ -27,25 +27,19 @@ func (t Target) String() string {
 	return "directed route " + t.Path.String()
 }
 
-// StatusError is the error of a request that was answered with a nonzero status.
-type StatusError struct{ Status mad.Status }
-
-// Error implements error.
-func (e *StatusError) Error() string { return "refused: " + e.Status.String() }
-
 // Client sends one request at a time. Its methods must not be called concurrently, nor during a
 // sweep that uses the same transport. C twin: mad_rpc of libibmad.
 type Client struct {
 	Transport Transport // the transport of the requests
-	// Timeout is how long to wait for the answer to each try; 0: 1 s.
+	// Timeout is how long to wait for the answer to each try; 0: 4 s for all tries, or longer: see
+	// [Request].
 	Timeout time.Duration
 	// Retries is how often a request is sent again; 0: 2, as in libibmad; negative: never.
 	Retries int
 	// MKey goes into packets of subnet management.
 	MKey uint64
 
-	tid uint32
-	in  [batch]Datagram
+	engine *Engine // from the first request on
 }
 
 // SMP reads an attribute of subnet management, or writes it (method [mad.MethodSet] with data). The
@@ -174,104 +168,16 @@ const saRecordOffset = 56
 // transaction ID. The error matches [ErrNoAnswer], or is a *StatusError (the request is overwritten
 // in this case), or comes from the transport or the context.
 func (c *Client) Call(ctx context.Context, d *Datagram) error {
-	timeout := cmp.Or(c.Timeout, time.Second)
-	retries := max(0, cmp.Or(c.Retries, 2))
-	request := *d
-	request.Timeout = timeout
-	if c.tid == 0 {
-		// Not from 1: answers to another Client of the transport may still arrive.
-		c.tid = uint32(time.Now().UnixNano()>>10) | 1
-	}
-	first := c.tid + 1
-	start := time.Now()
-	reported := 0
-	for range retries + 1 {
-		c.tid++
-		setTransaction(&request, c.tid)
-		sent, err := sendAll(ctx, c.Transport, &request, time.Now().Add(timeout))
-		if err != nil {
-			return err
-		}
-		if !sent {
-			continue
-		}
-		outcome, err := c.await(ctx, d, &request, first, time.Now().Add(timeout))
-		switch {
-		case err != nil:
-			return err
-		case outcome == tryAnswered:
-			return judge(d)
-		case outcome == tryLost:
-			reported++
-		}
-	}
-	if reported == retries+1 { // the time is not worth printing: the transport gave up by itself
-		return fmt.Errorf("the transport reports %w to %s", ErrNoAnswer, tries(retries+1))
-	}
-	return fmt.Errorf("%w to %s in %v", ErrNoAnswer, tries(retries+1), time.Since(start).Round(time.Millisecond))
+	return c.call(ctx, d, c.Timeout, cmp.Or(c.Retries, 2))
 }
 
-func tries(n int) string {
-	if n == 1 {
-		return "1 try"
+func (c *Client) call(ctx context.Context, d *Datagram, timeout time.Duration, retries int) error {
+	if c.engine == nil {
+		c.engine = NewEngine(c.Transport, 1)
 	}
-	return fmt.Sprintf("%d tries", n)
-}
-
-// outcome is the result of one try.
-type outcome uint8
-
-const (
-	tryUnanswered outcome = iota // the timeout expired
-	tryAnswered
-	tryLost // the transport reports that nobody answers
-)
-
-// await waits for the answer to one of the tries since first.
-func (c *Client) await(ctx context.Context, d, request *Datagram, first uint32, deadline time.Time) (outcome, error) {
-	var asked mad.Header
-	asked.Decode(request.MAD[:]) //nolint:errcheck // a MAD is long enough
-	for {
-		n, err := c.Transport.Receive(ctx, c.in[:], deadline)
-		for i := range n {
-			var h mad.Header
-			h.Decode(c.in[i].MAD[:]) //nolint:errcheck // a MAD is long enough
-			tid := uint32(h.TransactionID)
-			switch {
-			case tid-first > c.tid-first:
-			case c.in[i].Lost:
-				if tid == c.tid {
-					return tryLost, err
-				}
-			case h.Method&mad.MethodResponse != 0 && h.MgmtClass == asked.MgmtClass &&
-				h.AttributeID == asked.AttributeID &&
-				h.AttributeModifier == asked.AttributeModifier:
-				*d = c.in[i]
-				return tryAnswered, err
-			}
-		}
-		if err != nil {
-			return tryUnanswered, err
-		}
-		if n == 0 && !time.Now().Before(deadline) {
-			return tryUnanswered, nil
-		}
+	reply, err := c.engine.Do(ctx, &Request{Address: d.Address, MAD: d.MAD, Timeout: timeout, Retries: retries})
+	if reply.Answer != nil {
+		*d = *reply.Answer
 	}
-}
-
-func judge(d *Datagram) error {
-	var h mad.Header
-	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
-	if status := h.Result(); status != 0 {
-		return &StatusError{Status: status}
-	}
-	return nil
-}
-
-// setTransaction writes the low 32 bits of the transaction ID; the transport sets the others.
-func setTransaction(d *Datagram, tid uint32) {
-	var h mad.Header
-	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
-	h.TransactionID = uint64(tid)
-	h.Append(d.MAD[:0])
+	return err
 }

@@ -220,7 +220,8 @@ func TestCallThroughAFullTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		c := fabric.Client{Transport: full{}, Timeout: 10 * time.Millisecond, Retries: -1}
+		transport := full{subnet.FatTree(1, 2, 0).Transport("host0")}
+		c := fabric.Client{Transport: transport, Timeout: 10 * time.Millisecond, Retries: -1}
 		start := time.Now()
 		_, err := c.SMP(ctx, fabric.Target{}, mad.MethodGet, mad.AttributeNodeInfo, 0, nil)
 		if !errors.Is(err, fabric.ErrNoAnswer) || time.Since(start) > time.Second {

@@ -10,7 +10,8 @@ import (
 const maxPorts = 254
 
 // learn stores the attribute of an answer.
-func (s *sweep) learn(t task, route mad.Path, data []byte) {
+func (s *sweep) learn(q *request, data []byte) {
+	t := q.task
 	switch t.kind {
 	case kindDescription:
 		t.owner.node.Description.Decode(data) //nolint:errcheck // the caller has the length
@@ -43,17 +44,19 @@ func (s *sweep) learn(t task, route mad.Path, data []byte) {
 	default:
 		var info mad.NodeInfo
 		info.Decode(data) //nolint:errcheck // the caller has the length
-		s.learnNode(t, route, &info)
+		s.learnNode(q, &info)
 	}
 }
 
 // learnNode stores the node behind a port.
-func (s *sweep) learnNode(t task, route mad.Path, info *mad.NodeInfo) {
+func (s *sweep) learnNode(q *request, info *mad.NodeInfo) {
+	t, route := q.task, q.route
 	n := s.states[info.NodeGUID]
 	if n == nil {
 		if n = s.addNode(t, route, info); n == nil {
 			return
 		}
+		n.peer = *q.peer
 	} else if !s.sameNode(t, n, info) {
 		return
 	}

@@ -14,8 +14,8 @@ func (s *sweep) askManager(n *nodeState, port uint16) {
 }
 
 // askMaster queries the master subnet manager by the LID that the local port has for it, once no
-// other request is left and unless that port was already queried. It reports whether it planned a
-// request.
+// other request is left but overdue ones, and unless that port has already answered. It reports
+// whether it planned a request.
 func (s *sweep) askMaster() bool {
 	origin := s.topology.Port(s.topology.Origin)
 	if s.master || !s.options.SubnetManagers || origin == nil {
@@ -49,6 +49,14 @@ func (s *sweep) addManager(t task, m SubnetManager) {
 	} else {
 		m.LID = ib.LID(t.arg)
 		m.Port = s.topology.managerPort(m.LID, m.Info.GUID)
+	}
+	for i := range s.topology.SubnetManagers {
+		if old := &s.topology.SubnetManagers[i]; old.Port == m.Port && m.Port != (PortID{}) {
+			if old.Err != "" { // it was queried by LID too, while it was overdue
+				*old = m
+			}
+			return
+		}
 	}
 	s.topology.SubnetManagers = append(s.topology.SubnetManagers, m)
 }

@@ -45,10 +45,10 @@ func TestSubnetManagers(t *testing.T) {
 				return 1
 			}
 		}, map[string]fabric.SubnetManager{
-			"host2": {Info: *master}, "host3": {Err: "no answer to 4 tries in 750ms"},
+			"host2": {Info: *master}, "host3": {Err: "no answer to 4 tries in 4s"},
 		}, 5, false},
 		{"a master that is gone", func(s *subnet.Subnet) { s.MasterLID = 99 }, map[string]fabric.SubnetManager{
-			"host2": {Info: *master}, "host3": {Info: *standby}, "": {LID: 99, Err: "no answer to 4 tries in 750ms"},
+			"host2": {Info: *master}, "host3": {Info: *standby}, "": {LID: 99, Err: "no answer to 4 tries in 4s"},
 		}, 6, false},
 		{"none", func(s *subnet.Subnet) {
 			s.MasterLID, s.Node("host2").Manager, s.Node("host3").Manager = 0, nil, nil

@@ -41,10 +41,11 @@ type Options struct {
 	// PerNode is the largest number of outstanding requests to one node; 0: 8. Management
 	// processors are slow.
 	PerNode int
-	// MinTimeout and MaxTimeout bound the wait for an answer before the request is sent again.
-	// Between them, the timeout follows the measured round trips; each further try waits twice as
-	// long. 0: 50 ms and 1 s.
-	MinTimeout, MaxTimeout time.Duration
+	// Timeout is how long an answer to one try may take: a node is given up after Timeout for each
+	// of 1 + Retries tries. 0: after 1 s for each try and 4 s in all, as libibnetdisc does by
+	// default, or later if the node's round trips, or the times that it reports, are longer. A
+	// request is sent again earlier, as the measured round trips suggest.
+	Timeout time.Duration
 	// Retries is how often a request is sent again; 0: 3; negative: never.
 	Retries int
 	// Budget bounds the whole sweep; 0: 5 minutes.
@@ -68,42 +69,32 @@ type Progress struct {
 	Elapsed            time.Duration // since the start
 }
 
-// bounds of what an attempt number and a slot number take of a transaction ID.
-const (
-	retriesLimit = 15
-	windowLimit  = 4096
-)
+// windowLimit is the largest window that can be set.
+const windowLimit = 4096
+
+// MaxRetries is the largest number of retries.
+const MaxRetries = maxTries - 1
 
 // portsPerNode times Options.MaxNodes bounds the ports in all; with the default, that
 // is maxSavedPorts.
 const portsPerNode = 32
 
-func (o Options) withDefaults(t Transport) (Options, error) {
-	window := 32
-	if w, ok := t.(interface{ Window() int }); ok {
-		window = w.Window()
-	}
-	o.MaxWindow = cmp.Or(o.MaxWindow, window)
+func (o Options) withDefaults() (Options, error) {
 	o.PerNode = cmp.Or(o.PerNode, 8)
-	o.MinTimeout = cmp.Or(o.MinTimeout, 50*time.Millisecond)
-	o.MaxTimeout = cmp.Or(o.MaxTimeout, max(time.Second, o.MinTimeout))
-	o.Retries = max(0, cmp.Or(o.Retries, 3))
 	o.Budget = cmp.Or(o.Budget, 5*time.Minute)
 	o.MaxNodes = cmp.Or(o.MaxNodes, 1<<16)
 	o.MaxAnomalies = cmp.Or(o.MaxAnomalies, 1000)
 	o.MaxUnreached = cmp.Or(o.MaxUnreached, 10_000)
 	switch {
-	case o.MaxWindow < 1 || o.MaxWindow > windowLimit:
+	case o.MaxWindow < 0 || o.MaxWindow > windowLimit:
 		return o, fmt.Errorf("discover fabric: window %d is not between 1 and %d", o.MaxWindow, windowLimit)
 	case o.PerNode < 1:
 		return o, fmt.Errorf("discover fabric: %d outstanding requests to one node", o.PerNode)
-	case o.Retries > retriesLimit:
-		return o, fmt.Errorf("discover fabric: %d retries, at most %d", o.Retries, retriesLimit)
-	case o.MinTimeout < 0 || o.MaxTimeout < o.MinTimeout || o.Budget < 0 || o.MaxNodes < 1 || o.MaxAnomalies < 0 ||
-		o.MaxUnreached < 0:
-		return o,
-			fmt.Errorf("discover fabric: limit below its minimum: timeouts %v to %v, budget %v, %d nodes, %d anomalies",
-				o.MinTimeout, o.MaxTimeout, o.Budget, o.MaxNodes, o.MaxAnomalies)
+	case o.Retries > MaxRetries:
+		return o, fmt.Errorf("discover fabric: %d retries, at most %d", o.Retries, MaxRetries)
+	case o.Timeout < 0 || o.Budget < 0 || o.MaxNodes < 1 || o.MaxAnomalies < 0 || o.MaxUnreached < 0:
+		return o, fmt.Errorf("discover fabric: limit below its minimum: timeout %v, budget %v, %d nodes, %d anomalies",
+			o.Timeout, o.Budget, o.MaxNodes, o.MaxAnomalies)
 	}
 	return o, nil
 }

@@ -2,20 +2,16 @@ package fabric
 
 import "time"
 
-// pace decides how many requests may be outstanding and how long to wait for an answer.
+// pace decides how many requests may be outstanding.
 //
 // The window starts small, doubles each round trip until the first loss, then grows by one each
-// round trip; a loss halves it (similar to RFC 5681). The timeout follows the smoothed round-trip
-// time and its variation (RFC 6298).
+// round trip; a loss halves it (similar to RFC 5681).
 type pace struct {
 	window, threshold float64
 	limit             float64
-
-	smoothed, spread time.Duration
-	samples          int
-	min, max         time.Duration
-
-	lastCut time.Time
+	trips             trips // of all destinations
+	cut               bool
+	lastCut           time.Duration // since the engine's start
 }
 
 // Start values: the wait before the first measurement is long enough for a slow node.
@@ -26,42 +22,33 @@ const (
 	leastRelease = time.Millisecond
 )
 
-func newPace(o Options) pace {
-	limit := float64(o.MaxWindow)
-	return pace{window: min(firstWindow, limit), threshold: limit, limit: limit, min: o.MinTimeout, max: o.MaxTimeout}
+func newPace(window int) pace {
+	limit := float64(max(1, window))
+	return pace{window: min(firstWindow, limit), threshold: limit, limit: limit}
 }
 
 // allows reports whether one more request may be sent.
 func (p *pace) allows(underWay int) bool { return float64(underWay) < p.window }
 
-// answered records an answer. A retried request gives no measurement, because the answer may be to
-// either try.
-func (p *pace) answered(roundTrip time.Duration, retried bool) {
+// answered records an answer. A round trip counts at most twice the time after which requests leave
+// the window: in a slow fabric that time grows, and a few slow nodes don't change it much.
+func (p *pace) answered(roundTrip time.Duration) {
 	if p.window < p.threshold {
 		p.window++
 	} else {
 		p.window += 1 / p.window
 	}
 	p.window = min(p.window, p.limit)
-	if retried {
-		return
-	}
-	p.samples++
-	if p.samples == 1 {
-		p.smoothed, p.spread = roundTrip, roundTrip/2
-		return
-	}
-	p.spread += ((roundTrip - p.smoothed).Abs() - p.spread) / 4
-	p.smoothed += (roundTrip - p.smoothed) / 8
+	p.trips.add(min(roundTrip, 2*p.release()))
 }
 
 // lost records a loss that indicates congestion, because the node answered before. A burst of
 // losses counts once.
-func (p *pace) lost(now time.Time) {
-	if now.Sub(p.lastCut) < p.timeout(0) {
+func (p *pace) lost(now time.Duration) {
+	if p.cut && now-p.lastCut < max(p.estimate(), leastTimeout) {
 		return
 	}
-	p.lastCut = now
+	p.cut, p.lastCut = true, now
 	p.threshold = max(2, p.window/2)
 	p.window = p.threshold
 }
@@ -72,19 +59,14 @@ func (p *pace) full(underWay int) {
 	p.window = p.threshold
 }
 
-// estimate is the time after which an answer is overdue by the measurements, without bounds.
+// estimate is the time after which an answer is overdue by the measurements.
 func (p *pace) estimate() time.Duration {
-	if p.samples == 0 {
+	if p.trips.samples == 0 {
 		return firstTimeout
 	}
-	return p.smoothed + 4*p.spread
+	return p.trips.estimate()
 }
 
 // release is how long a request holds its place in the window: missing answers must not block other
 // requests.
-func (p *pace) release() time.Duration { return min(max(2*p.estimate(), leastRelease), p.max) }
-
-// timeout is how long to wait for the answer to the given try, counted from 0, before the next try.
-func (p *pace) timeout(try int) time.Duration {
-	return min(min(max(p.estimate(), p.min), p.max)<<try, p.max)
-}
+func (p *pace) release() time.Duration { return max(2*p.estimate(), leastRelease) }

@@ -6,32 +6,31 @@ import (
 )
 
 func TestPace(t *testing.T) {
-	o := Options{MaxWindow: 32, MinTimeout: 50 * time.Millisecond, MaxTimeout: time.Second}
-	p := newPace(o)
-	if p.window != firstWindow || p.timeout(0) != firstTimeout || p.timeout(5) != time.Second {
-		t.Errorf("start: window %v, timeouts %v and %v", p.window, p.timeout(0), p.timeout(5))
+	p := newPace(32)
+	if p.window != firstWindow || p.estimate() != firstTimeout {
+		t.Errorf("start: window %v, estimate %v", p.window, p.estimate())
 	}
 	for range 100 {
-		p.answered(100*time.Microsecond, false)
+		p.answered(100 * time.Microsecond)
 	}
-	if p.window != 32 || p.timeout(0) != 50*time.Millisecond || p.timeout(2) != 200*time.Millisecond ||
-		p.release() != leastRelease {
-		t.Errorf("behind 100 quick answers: window %v, timeouts %v and %v, release %v",
-			p.window, p.timeout(0), p.timeout(2), p.release())
+	if p.window != 32 || p.estimate() > 110*time.Microsecond || p.release() != leastRelease {
+		t.Errorf("behind 100 quick answers: window %v, estimate %v, release %v", p.window, p.estimate(), p.release())
 	}
-	smoothed := p.smoothed
-	p.answered(time.Hour, true)
-	if p.smoothed != smoothed {
-		t.Errorf("an answer to a retried request moved the round trip to %v", p.smoothed)
+	p.answered(time.Hour)
+	if p.release() > 10*leastRelease {
+		t.Errorf("release behind one answer of an hour = %v, want about %v", p.release(), leastRelease)
 	}
-	now := time.Now()
+	for range 100 {
+		p.answered(100 * time.Microsecond)
+	}
+	now := time.Duration(0)
 	p.lost(now)
-	p.lost(now.Add(time.Millisecond)) // of the same burst
+	p.lost(now + time.Millisecond) // of the same burst
 	if p.window != 16 {
 		t.Errorf("window behind one burst of losses = %v, want 16", p.window)
 	}
 	for i := range 20 {
-		p.lost(now.Add(time.Duration(i+1) * time.Second))
+		p.lost(now + time.Duration(i+1)*time.Second)
 	}
 	if p.window < 1 || p.window > 2 {
 		t.Errorf("window behind many losses = %v, want between 1 and 2", p.window)
@@ -41,9 +40,9 @@ func TestPace(t *testing.T) {
 		t.Error("a full transport closes the window for good")
 	}
 	for range 1000 {
-		p.answered(400*time.Millisecond, false)
+		p.answered(400 * time.Millisecond)
 	}
-	if got := p.timeout(0); got < 400*time.Millisecond || got > 500*time.Millisecond {
-		t.Errorf("timeout with round trips of 400ms = %v", got)
+	if got := p.estimate(); got < 400*time.Millisecond || got > 500*time.Millisecond {
+		t.Errorf("estimate with round trips of 400ms = %v", got)
 	}
 }

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -12,19 +13,17 @@ import (
 
 // Ping sends one vendor ping, as ibping does, and returns the server's name and the round-trip
 // time. The address is that of the server's queue pair 1: a LID or a GID, QPN 1 and [QKeyGSI]. The
-// ping is sent once: [Client.Retries] is ignored. The error matches [ErrNoAnswer] if no answer
-// came.
+// ping is sent once ([Client.Retries] is ignored), and is lost after [Client.Timeout], or 1 s. The
+// error matches [ErrNoAnswer] if no answer came.
 func (c *Client) Ping(
 	ctx context.Context, to Address, oui mad.OUI,
 ) (server string, roundTrip time.Duration, err error) {
-	once := Client{Transport: c.Transport, Timeout: c.Timeout, Retries: -1, tid: c.tid}
-	defer func() { c.tid = once.tid }()
 	p := mad.NewPing(0)
 	p.OUI = oui
 	d := Datagram{Address: to}
 	p.Append(d.MAD[:0])
 	start := time.Now()
-	if err := once.Call(ctx, &d); err != nil {
+	if err := c.call(ctx, &d, cmp.Or(c.Timeout, time.Second), -1); err != nil {
 		where := fmt.Sprintf("LID %d", uint16(to.LID))
 		if to.LID == 0 {
 			where = "GID " + to.GID.String()

@@ -6,9 +6,9 @@ type nodeState struct {
 	queue    fifo[task]
 	underWay int
 	listed   bool // in agenda.ready
-	suspect  bool // a request to it is overdue: from now on only one outstanding request
 	misses   int  // requests given up since its last answer
 	silent   bool // given up as a whole
+	peer     Peer // its round trips
 
 	// performance is the node's performance agent, which may fail separately, because it is reached
 	// by LID. nil: not queried yet.
@@ -62,8 +62,9 @@ func (a *agenda) list(n *nodeState) {
 	a.ready.push(n)
 }
 
+// limit is how many requests to a node may be outstanding: only one while one is overdue.
 func (a *agenda) limit(n *nodeState) int {
-	if n.suspect {
+	if n.peer.Overdue() {
 		return 1
 	}
 	return a.perNode

@@ -1,9 +1,7 @@
 package fabric
 
 import (
-	"container/heap"
 	"fmt"
-	"time"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
@@ -29,16 +27,6 @@ const (
 
 // byLID reports whether the request goes to the node's performance agent, by LID.
 func (k kind) byLID() bool { return k >= kindCapability }
-
-func (k kind) class() mad.Class {
-	switch {
-	case k.byLID():
-		return mad.ClassPerformance
-	case k == kindMaster:
-		return mad.ClassSubnet
-	}
-	return mad.ClassSubnetDirected
-}
 
 // task is one request to be sent. It is small, because a large fabric has hundreds of thousands
 // waiting.
@@ -156,160 +144,34 @@ func (t task) path() (mad.Path, bool) {
 // request is a task in progress.
 type request struct {
 	task
-	slot       uint16
-	generation uint16
-	live       bool
-	inWindow   bool
-	waits      bool      // in sweep.retry
-	busy       bool      // a try was answered with mad.StatusBusy
-	tries      int       // sent so far
-	route      mad.Path  // its directed route
-	sent       time.Time // the first try
-	last       time.Time // the last one
-	timer      time.Time // when its timer fires; earlier timers are stale
+	route mad.Path // its directed route
+	peer  *Peer
 }
 
-// Transaction IDs: the try in 4 bits, the slot in 12, the slot's generation in 16. Each try has a
-// different ID, so that a kernel that matches answers with requests keeps all tries open.
-const (
-	tidTryBits  = 4
-	tidSlotBits = 12
-)
-
-func (q *request) tid(try int) uint64 {
-	return uint64(q.generation)<<(tidTryBits+tidSlotBits) | uint64(q.slot)<<tidTryBits | uint64(try)
-}
-
-// firstGeneration differs from sweep to sweep with high probability, so that answers to an earlier
-// sweep through the same transport, and requests of it that a kernel still holds open, are not
-// mistaken for those of this sweep.
-func firstGeneration(now time.Time) uint16 { return uint16(now.UnixNano() >> 12) }
-
-// write builds the datagram of the next try.
-func (q *request) write(d *Datagram) {
-	tid := q.tid(q.tries)
+// write fills in the datagram.
+func (q *request) write(r *Request) {
 	switch {
 	case q.kind == kindMaster:
-		d.Address = Address{LID: ib.LID(q.arg)}
-		smp := mad.NewSMP(mad.MethodGet, q.attribute(), q.modifier(), tid)
-		smp.Append(d.MAD[:0])
+		r.Address = Address{LID: ib.LID(q.arg)}
+		smp := mad.NewSMP(mad.MethodGet, q.attribute(), q.modifier(), 0)
+		smp.Append(r.MAD[:0])
 		return
 	case !q.kind.byLID():
-		d.Address = directed()
-		smp := mad.NewDirectedSMP(mad.MethodGet, q.attribute(), q.modifier(), tid, &q.route)
-		smp.Append(d.MAD[:0])
+		r.Address = directed()
+		smp := mad.NewDirectedSMP(mad.MethodGet, q.attribute(), q.modifier(), 0, &q.route)
+		smp.Append(r.MAD[:0])
 		return
 	}
-	d.Address = Address{LID: q.owner.node.LID(uint8(q.arg)), QPN: 1, QKey: QKeyGSI}
-	packet := mad.NewPerformanceMAD(mad.MethodGet, q.attribute(), tid)
+	r.Address = Address{LID: q.owner.node.LID(uint8(q.arg)), QPN: 1, QKey: QKeyGSI}
+	packet := mad.NewPerformanceMAD(mad.MethodGet, q.attribute(), 0)
 	if q.kind != kindCapability {
 		packet.Data[1] = uint8(q.arg) // PortSelect
+		r.Accept = samePort
 	}
-	packet.Append(d.MAD[:0])
+	packet.Append(r.MAD[:0])
 }
 
-// table holds the requests in progress and their timers.
-type table struct {
-	first uint16 // generation of a slot's first request, minus one
-	slots []*request
-	free  []uint16
-	live  int
-	timer timers
-}
-
-// full reports whether no slot is free.
-func (t *table) full() bool { return len(t.free) == 0 && len(t.slots) == 1<<tidSlotBits }
-
-// open takes a slot for a task; the table is not full.
-func (t *table) open(task task, route mad.Path) *request {
-	var q *request
-	if n := len(t.free); n > 0 {
-		q = t.slots[t.free[n-1]]
-		t.free = t.free[:n-1]
-	} else {
-		q = &request{slot: uint16(len(t.slots)), generation: t.first}
-		t.slots = append(t.slots, q)
-	}
-	*q = request{task: task, slot: q.slot, generation: q.generation + 1, live: true, route: route}
-	t.live++
-	return q
-}
-
-// close frees the slot; answers that still arrive are late.
-func (t *table) close(q *request) {
-	q.live = false
-	t.live--
-	t.free = append(t.free, q.slot)
-}
-
-// find returns the live request with a transaction ID, and the try that the ID belongs to.
-func (t *table) find(tid uint32) (*request, int) {
-	slot := tid >> tidTryBits & (1<<tidSlotBits - 1)
-	if int(slot) >= len(t.slots) {
-		return nil, 0
-	}
-	q, try := t.slots[slot], int(tid&(1<<tidTryBits-1))
-	if !q.live || uint32(q.generation) != tid>>(tidTryBits+tidSlotBits) || try >= q.tries {
-		return nil, 0
-	}
-	return q, try
-}
-
-// wakeAt sets the request's timer: due returns the request at that time if it is still live. An
-// earlier timer is canceled.
-func (t *table) wakeAt(q *request, when time.Time) {
-	q.timer = when
-	heap.Push(&t.timer, timer{when, q.slot, q.generation})
-}
-
-// due returns a request whose timer has fired, or nil.
-func (t *table) due(now time.Time) *request {
-	for len(t.timer) > 0 {
-		a := t.timer[0]
-		q := t.slots[a.slot]
-		stale := !q.live || q.generation != a.generation || !q.timer.Equal(a.when)
-		if !stale && a.when.After(now) {
-			return nil
-		}
-		heap.Pop(&t.timer)
-		if !stale {
-			return q
-		}
-	}
-	return nil
-}
-
-// next returns when the next timer fires; false if no request is in progress.
-func (t *table) next() (time.Time, bool) {
-	if len(t.timer) == 0 {
-		return time.Time{}, false
-	}
-	return t.timer[0].when, true
-}
-
-// timer is the time at which a request must be checked.
-type timer struct {
-	when             time.Time
-	slot, generation uint16
-}
-
-// timers is a heap.Interface, the earliest first.
-type timers []timer
-
-func (a timers) Len() int           { return len(a) }
-func (a timers) Less(i, j int) bool { return a[i].when.Before(a[j].when) }
-func (a timers) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-
-// Push implements heap.Interface.
-func (a *timers) Push(x any) {
-	if v, ok := x.(timer); ok {
-		*a = append(*a, v)
-	}
-}
-
-// Pop implements heap.Interface.
-func (a *timers) Pop() any {
-	last := (*a)[len(*a)-1]
-	*a = (*a)[:len(*a)-1]
-	return last
+// samePort reports whether an answer has the counters of the port that was asked for.
+func samePort(request, answer *[mad.Len]byte) bool {
+	return request[attributeOffset+1] == answer[attributeOffset+1]
 }

@@ -175,11 +175,11 @@ func TestDeadNodesCostABoundedTime(t *testing.T) {
 				topology.Complete, len(topology.Unreached), len(topology.Nodes), dead, len(alive.Nodes)-dead)
 		}
 		u := topology.Unreached[0]
-		if u.What != "node behind port" || !strings.HasPrefix(u.Reason, "no answer to 4 tries in 750ms") ||
+		if u.What != "node behind port" || !strings.HasPrefix(u.Reason, "no answer to 4 tries in 4s") ||
 			u.Node != net.Node("leaf0").GUID || u.Port != 2 {
 			t.Errorf("first unreached = %v", u)
 		}
-		if limit := alive.Duration + 1500*time.Millisecond; topology.Duration > limit {
+		if limit := alive.Duration + patience + 100*time.Millisecond; topology.Duration > limit {
 			t.Errorf("sweep with %d dead nodes took %v, without %v: want at most %v",
 				dead, topology.Duration, alive.Duration, limit)
 		}
@@ -204,8 +204,8 @@ func TestSwitchThatFallsSilent(t *testing.T) {
 		if topology.Complete || len(topology.Nodes) < 3*31+2 {
 			t.Errorf("complete %v with %d nodes", topology.Complete, len(topology.Nodes))
 		}
-		if topology.Duration > 2*time.Second {
-			t.Errorf("sweep took %v, want one round of tries, under 2s", topology.Duration)
+		if topology.Duration > patience+500*time.Millisecond {
+			t.Errorf("sweep took %v, want the patience with one request, %v", topology.Duration, patience)
 		}
 		if !slices.ContainsFunc(topology.Unreached, func(u fabric.Unreached) bool {
 			return u.Node == leaf.GUID && u.Reason == "the node stopped answering"
@@ -461,7 +461,7 @@ func TestCancelAndBudget(t *testing.T) {
 			{Retries: 16},
 			{Budget: -1},
 			{MaxNodes: -1},
-			{MinTimeout: 2, MaxTimeout: 1},
+			{Timeout: -1},
 			{MaxAnomalies: -1},
 		} {
 			if _, err := fabric.Discover(t.Context(), net.Transport("host0"), o); err == nil {

@@ -41,7 +41,8 @@ const exitCodesListed = `Exit codes:
 // fabricFlags choose the subnet: they are flags of all commands below fabric.
 type fabricFlags struct {
 	transport, from, save, rescan string
-	budget                        cli.SecondsValue
+	budget, madTimeout            cli.SecondsValue
+	retries                       int
 	// unsaved is the error of --save, which the command returns after printing its list.
 	unsaved error
 	// live reports that the command needs the subnet, not just a saved topology.
@@ -54,9 +55,12 @@ func newFabricCommand(app *cli.App) *cobra.Command {
 		Use:   "fabric",
 		Short: "Show nodes, links, routes and errors of an InfiniBand fabric",
 		Long: `Read an InfiniBand subnet through a port of this machine. Each command sweeps the subnet once, with
-many outstanding requests. A node that doesn't answer delays the sweep for a limited time only, and
-is listed. The sweep uses directed routes and needs no subnet manager; LIDs, routes and counters
-need one.
+many outstanding requests. The sweep uses directed routes and needs no subnet manager; LIDs, routes
+and counters need one.
+
+A node that doesn't answer is listed after 4 s, which all such nodes together cost once: 1 s for
+each of 1 + 3 tries, or longer if the node's earlier answers, or the times that it reports
+(SubnetTimeout, RespTimeValue), are longer. --mad-timeout and --retries set both.
 
 Management datagrams go through /dev/infiniband/umad*, which usually only root may open. If SIM_HOST
 or IBSIM_SERVER_NAME is set, they go to a running ibsim instead; SIM_SET_ISSM, IBSIM_SOCKNAME and
@@ -140,13 +144,27 @@ func (f *fabricFlags) addTo(cmd *cobra.Command) {
 		"sweep the subnet, but take what can't have changed from `FILE`, a saved topology")
 	set.StringVar(&f.save, "save", "", "save the topology to `FILE`")
 	set.Var(&f.budget, "budget", "end the sweep after this `TIME` with a partial result (default 5m)")
+	set.Var(&f.madTimeout, "mad-timeout", "wait this `TIME` for the answer to each try (default 1s, or longer as the "+
+		"node needs)")
+	set.IntVar(&f.retries, "retries", usualRetries, "send a datagram without an answer again up to `N` times")
 	cli.CompleteWords(cmd, "transport", fabricTransports())
 	for _, file := range []string{"from", "rescan", "save"} {
 		_ = cmd.MarkPersistentFlagFilename(file, "json")
 	}
-	for _, other := range []string{"rescan", "save", "budget"} {
+	for _, other := range []string{"rescan", "save", "budget", "mad-timeout", "retries"} {
 		cmd.MarkFlagsMutuallyExclusive("from", other)
 	}
+}
+
+// usualRetries are those of libibnetdisc.
+const usualRetries = 3
+
+// tries returns --mad-timeout and --retries as the packages expect them.
+func (f *fabricFlags) tries() (timeout time.Duration, retries int) {
+	if f.retries == 0 {
+		return time.Duration(f.madTimeout), -1
+	}
+	return time.Duration(f.madTimeout), f.retries
 }
 
 func fabricTransports() []string {
@@ -163,6 +181,9 @@ func (f *fabricFlags) check(cmd *cobra.Command) error {
 		if flag := cmd.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
 			return cli.UsageError(cmd, fmt.Errorf("--%s: empty", name))
 		}
+	}
+	if f.retries < 0 || f.retries > fabric.MaxRetries {
+		return cli.UsageError(cmd, fmt.Errorf("--retries %d is not between 0 and %d", f.retries, fabric.MaxRetries))
 	}
 	if f.save == "-" {
 		return cli.UsageError(cmd,
@@ -246,6 +267,7 @@ func discover(
 	ctx context.Context, app *cli.App, transport fabric.Transport, f *fabricFlags, o fabric.Options,
 ) (*fabric.Topology, error) {
 	o.Budget = time.Duration(f.budget)
+	o.Timeout, o.Retries = f.tries()
 	progress := app.Out.Progress("reading the fabric: answers", 0)
 	defer progress.Done()
 	answers := 0

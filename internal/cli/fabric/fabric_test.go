@@ -248,8 +248,8 @@ func TestSweepCutShort(t *testing.T) {
 				net := subnet.FatTree(4, 4, 2)
 				net.Delay = 700 * time.Millisecond
 				view := &fabricView{transport: net.Transport("host0")}
-				if err := sweep(ctx, app, view, &fabricFlags{budget: cli.SecondsValue(tt.budget)},
-					fabric.Options{MinTimeout: time.Second, MaxTimeout: time.Second}); err != nil {
+				flags := &fabricFlags{budget: cli.SecondsValue(tt.budget)}
+				if err := sweep(ctx, app, view, flags, fabric.Options{}); err != nil {
 					t.Fatal(err)
 				}
 				if n := len(view.Nodes); n == 0 || n >= len(net.Nodes) || len(view.Unreached) == 0 {
@@ -262,6 +262,36 @@ func TestSweepCutShort(t *testing.T) {
 				}
 				cancel(nil)
 			})
+		})
+	}
+}
+
+// TestTriesFlags checks what --mad-timeout and --retries mean for a dead host.
+func TestTriesFlags(t *testing.T) {
+	for _, tt := range []struct {
+		flags fabricFlags
+		want  string
+	}{
+		{fabricFlags{retries: usualRetries}, "no answer to 4 tries in 4s"},
+		{fabricFlags{retries: 1}, "no answer to 2 tries in 4s"},
+		{fabricFlags{retries: 9}, "no answer to 10 tries in 10s"},
+		{fabricFlags{}, "no answer to 1 try in 4s"},
+		{fabricFlags{madTimeout: cli.SecondsValue(3 * time.Second), retries: 3}, "no answer to 4 tries in 12s"},
+		{fabricFlags{madTimeout: cli.SecondsValue(100 * time.Millisecond)}, "no answer to 1 try in 100ms"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			app := clitest.NewApp(Commands())
+			app.Out, app.Log = output.New(output.Options{}), slog.New(slog.DiscardHandler)
+			net := subnet.FatTree(1, 4, 0)
+			net.Node("host2").Dead = true
+			view := &fabricView{transport: net.Transport("host0")}
+			if err := sweep(t.Context(), app, view, &tt.flags, fabric.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if len(view.Unreached) != 1 || view.Unreached[0].Reason != tt.want {
+				t.Errorf("--mad-timeout %v --retries %d: unreached %v, want %q",
+					time.Duration(tt.flags.madTimeout), tt.flags.retries, view.Unreached, tt.want)
+			}
 		})
 	}
 }

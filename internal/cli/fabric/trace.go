@@ -44,7 +44,7 @@ Exit codes:
 				return err
 			}
 			defer s.Close()
-			return trace(app, cmd, s, args[0], args[1])
+			return trace(app, cmd, flags, s, args[0], args[1])
 		},
 	}
 }
@@ -83,7 +83,7 @@ type hopLinkReport struct {
 	Downtrained bool    `json:"downtrained,omitempty"`
 }
 
-func trace(app *cli.App, cmd *cobra.Command, s *fabricView, from, to string) error {
+func trace(app *cli.App, cmd *cobra.Command, flags *fabricFlags, s *fabricView, from, to string) error {
 	src, err := findEnd(s.Topology, from)
 	if err != nil {
 		return err
@@ -97,6 +97,7 @@ func trace(app *cli.App, cmd *cobra.Command, s *fabricView, from, to string) err
 	lookup := fabric.RoutesRead
 	if s.transport != nil && s.cut == nil {
 		client := fabric.Client{Transport: s.transport}
+		client.Timeout, client.Retries = flags.tries()
 		lookup = client.RouteLookup(cmd.Context())
 	}
 	tr, err := s.Trace(src, dst, lookup)

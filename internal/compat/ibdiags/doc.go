@@ -7,7 +7,7 @@
 //	})
 //
 // Their output is compared with the C programs of version 44 in the same simulated fabric. Two
-// differences are intended: they sweep with [fabric.Discover], so a dead node costs less time; and
+// differences are intended: they use [fabric.Engine], so dead nodes wait at the same time; and
 // after an error message of the C programs, which seldom names a cause, they print a line with the
 // cause.
 //

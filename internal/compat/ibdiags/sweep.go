@@ -83,12 +83,13 @@ func (r *run) deviceName() string {
 	return r.device
 }
 
+// sweepBudget is the time limit of a sweep, which the C programs don't have: it is longer than any
+// timeout that -t can set, 24.8 days for each try.
+const sweepBudget = 365 * 24 * time.Hour
+
 // sweepTopology sweeps the whole subnet, and lists unreached nodes and anomalies on standard error.
 func (r *run) sweepTopology(ctx context.Context, settings sweepSettings) (*fabric.Topology, error) {
-	options := fabric.Options{MaxWindow: settings.window, MaxTimeout: r.timeout}
-	if r.timeout > 0 {
-		options.MinTimeout = min(r.timeout, 50*time.Millisecond)
-	}
+	options := fabric.Options{MaxWindow: settings.window, Timeout: r.timeout, Budget: sweepBudget}
 	t, err := fabric.Discover(ctx, r.transport, options)
 	if err != nil {
 		return nil, err

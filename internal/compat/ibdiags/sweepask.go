@@ -3,7 +3,6 @@ package ibdiags
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rdmakit/rdmakit/fabric"
@@ -13,18 +12,13 @@ import (
 
 // Limits of querying many performance agents at once.
 const (
-	agentTries    = 3                     // as libibmad
-	agentTimeout  = time.Second           // of one try, as libibmad
-	agentPatience = 50 * time.Millisecond // after that, a request no longer delays others
-	agentOverdue  = 1024                  // requests that may be overdue at once
-	agentAtOnce   = 4                     // outstanding requests to one agent: management processors are slow
-	firstTID      = 1 << 31               // different from those of the sweep before
+	agentRetries = 2 // 3 tries, as libibmad
+	agentAtOnce  = 4 // outstanding requests to one agent: management processors are slow
 )
 
 var (
-	errNoLID    = errors.New("no LID: no subnet manager has assigned one")
-	errGaveUp   = errors.New("the agent stopped answering")
-	errNoAnswer = fabric.ErrNoAnswer
+	errNoLID  = errors.New("no LID: no subnet manager has assigned one")
+	errGaveUp = errors.New("the agent stopped answering")
 )
 
 // agentRequest is one request to a performance agent.
@@ -34,48 +28,28 @@ type agentRequest struct {
 	attribute mad.Attribute
 	data      []byte
 	done      func(data []byte, err error) // data is the answer's, valid until done returns
-
-	tid      uint32 // of the last try
-	tries    int
-	sent     time.Time // time of the last try
-	inWindow bool
 }
 
-// agents queries many performance agents, with several outstanding requests. A done function may
-// add requests.
+// agents queries many performance agents, with several outstanding requests: the source of an
+// engine. A done function may add requests.
 type agents struct {
-	transport fabric.Transport
-	window    int
-	timeout   time.Duration
+	engine  *fabric.Engine
+	timeout time.Duration
 
 	ready   []*agentRequest // to send, the next one first
 	waiting map[ib.LID][]*agentRequest
 	active  map[ib.LID]int
 	silent  map[ib.LID]bool
-	flight  map[uint32]*agentRequest
-	inside  int // number of requests in the window
-	tid     uint32
-	outbox  []fabric.Datagram
-	inbox   [32]fabric.Datagram
+	flight  []*agentRequest // by ID
+	free    []int           // IDs that are not in use
 }
 
 // agents returns an agents that uses the run's transport; window 0: the transport's limit.
 func (r *run) agents(window int) *agents {
-	a := &agents{
-		transport: r.transport, window: window, timeout: r.timeout, tid: firstTID,
+	return &agents{
+		engine: fabric.NewEngine(r.transport, window), timeout: r.timeout,
 		waiting: map[ib.LID][]*agentRequest{}, active: map[ib.LID]int{}, silent: map[ib.LID]bool{},
-		flight: map[uint32]*agentRequest{},
 	}
-	if a.window == 0 {
-		a.window = defaultWindow
-		if w, ok := r.transport.(interface{ Window() int }); ok {
-			a.window = w.Window()
-		}
-	}
-	if a.timeout == 0 {
-		a.timeout = agentTimeout
-	}
-	return a
 }
 
 // get requests an attribute of a port.
@@ -88,29 +62,13 @@ func (a *agents) add(q *agentRequest) { a.ready = append(a.ready, q) }
 // run returns when all requests are answered or given up, or with the error of the context or the
 // transport.
 func (a *agents) run(ctx context.Context) error {
-	for {
-		now := time.Now()
-		a.expire(now)
-		a.fill(now)
-		if len(a.flight) == 0 {
-			return nil
-		}
-		if err := a.flush(); err != nil {
-			return err
-		}
-		n, err := a.transport.Receive(ctx, a.inbox[:], a.deadline(now))
-		for i := range n {
-			a.receive(&a.inbox[i])
-		}
-		if err != nil {
-			return err
-		}
-	}
+	_, err := a.engine.Run(ctx, a, time.Time{})
+	return err
 }
 
-// fill sends as many requests as the window allows. Requests that can't succeed end at once.
-func (a *agents) fill(now time.Time) {
-	for len(a.ready) > 0 && a.inside < a.window && len(a.flight) < agentOverdue {
+// Next implements fabric.Source. Requests that can't succeed end at once.
+func (a *agents) Next(r *fabric.Request) bool {
+	for len(a.ready) > 0 {
 		q := a.ready[0]
 		a.ready = a.ready[1:]
 		switch {
@@ -122,76 +80,43 @@ func (a *agents) fill(now time.Time) {
 			a.waiting[q.lid] = append(a.waiting[q.lid], q)
 		default:
 			a.active[q.lid]++
-			a.send(q, now)
+			r.ID = a.open(q)
+			q.write(r)
+			r.Timeout, r.Retries = a.timeout, agentRetries
+			return true
 		}
 	}
+	return false
 }
 
-func (a *agents) send(q *agentRequest, now time.Time) {
-	delete(a.flight, q.tid)
-	a.tid++
-	q.tid, q.sent = a.tid, now
-	q.tries++
-	if !q.inWindow {
-		q.inWindow = true
-		a.inside++
+// open assigns an ID to a request.
+func (a *agents) open(q *agentRequest) int {
+	if n := len(a.free); n > 0 {
+		id := a.free[n-1]
+		a.free = a.free[:n-1]
+		a.flight[id] = q
+		return id
 	}
-	a.flight[q.tid] = q
-	packet := mad.NewPerformanceMAD(q.method, q.attribute, uint64(q.tid))
+	a.flight = append(a.flight, q)
+	return len(a.flight) - 1
+}
+
+func (q *agentRequest) write(r *fabric.Request) {
+	packet := mad.NewPerformanceMAD(q.method, q.attribute, 0)
 	copy(packet.Data[:], q.data)
-	d := fabric.Datagram{Address: fabric.Address{LID: q.lid, QPN: 1, QKey: fabric.QKeyGSI}, Timeout: a.timeout}
-	packet.Append(d.MAD[:0])
-	a.outbox = append(a.outbox, d)
+	packet.Append(r.MAD[:0])
+	r.Address = fabric.Address{LID: q.lid, QPN: 1, QKey: fabric.QKeyGSI}
 }
 
-func (a *agents) flush() error {
-	if len(a.outbox) == 0 {
-		return nil
-	}
-	n, err := a.transport.Send(a.outbox)
-	n = max(0, min(n, len(a.outbox)))
-	a.outbox = a.outbox[:copy(a.outbox, a.outbox[n:])]
-	return err
-}
-
-// expire checks the outstanding requests: it frees their place in the window, sends them again, or
-// gives them up.
-func (a *agents) expire(now time.Time) {
-	for _, q := range a.flight {
-		age := now.Sub(q.sent)
-		switch {
-		case age < min(agentPatience, a.timeout):
-		case age < a.timeout:
-			a.leaveWindow(q)
-		default:
-			a.lost(q, now)
-		}
-	}
-}
-
-func (a *agents) leaveWindow(q *agentRequest) {
-	if q.inWindow {
-		q.inWindow = false
-		a.inside--
-	}
-}
-
-// lost sends a request again, or gives it up.
-func (a *agents) lost(q *agentRequest, now time.Time) {
-	a.leaveWindow(q)
-	if q.tries < agentTries {
-		a.send(q, now)
-		return
-	}
-	a.silent[q.lid] = true
-	a.end(q, nil, fmt.Errorf("%w to %d tries", errNoAnswer, q.tries))
-}
-
-// end closes a request, and releases those that wait for the same agent.
-func (a *agents) end(q *agentRequest, data []byte, err error) {
-	a.leaveWindow(q)
-	delete(a.flight, q.tid)
+// Done implements fabric.Source: it releases requests that wait for the same agent.
+func (a *agents) Done(r *fabric.Reply) {
+	q := a.flight[r.ID]
+	a.flight[r.ID] = nil
+	a.free = append(a.free, r.ID)
 	a.active[q.lid]--
+	if r.Answer == nil {
+		a.silent[q.lid] = true
+	}
 	waiting := a.waiting[q.lid]
 	if len(waiting) > 0 {
 		a.ready = append(a.ready, waiting[0])
@@ -201,32 +126,11 @@ func (a *agents) end(q *agentRequest, data []byte, err error) {
 			delete(a.waiting, q.lid)
 		}
 	}
-	q.done(data, err)
-}
-
-// deadline is when the loop must continue even if nothing is received.
-func (a *agents) deadline(now time.Time) time.Time {
-	if len(a.outbox) > 0 {
-		return now.Add(time.Millisecond)
+	if r.Err != nil {
+		q.done(nil, r.Err)
+		return
 	}
-	return now.Add(min(agentPatience, a.timeout))
-}
-
-func (a *agents) receive(d *fabric.Datagram) {
-	var h mad.Header
-	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
-	q := a.flight[uint32(h.TransactionID)]
-	switch {
-	case q == nil:
-	case d.Lost:
-		a.lost(q, time.Now())
-	case !h.Method.IsResponse() || h.MgmtClass != mad.ClassPerformance || h.AttributeID != q.attribute:
-	case h.Result()&mad.StatusBusy != 0: // sent again after the timeout
-	case h.Result() != 0:
-		a.end(q, nil, &fabric.StatusError{Status: h.Result()})
-	default:
-		a.end(q, d.MAD[performanceDataOffset:], nil)
-	}
+	q.done(r.Answer.MAD[performanceDataOffset:], nil)
 }
 
 // performanceDataOffset is the offset of the attribute in packets of performance management.

@@ -100,7 +100,7 @@ func TestDeadNodes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r, getenv := start(t, sim, relay.Config{Dead: []ib.GUID{guid}, Hold: test.hold})
-			got := sweep(t, getenv, fabric.Options{Retries: 1, MinTimeout: 300 * time.Millisecond})
+			got := sweep(t, getenv, fabric.Options{Retries: 1, Timeout: 300 * time.Millisecond})
 			if len(got.Nodes) != 10 || len(got.Unreached) != 1 {
 				t.Fatalf("%d nodes, unreached %v, want 10 and one", len(got.Nodes), got.Unreached)
 			}
