@@ -192,7 +192,8 @@ func (e *Engine) receive(source Source, d *Datagram, now time.Duration) {
 	case !q.matches(&h, d):
 		e.traffic.Foreign++
 		if f, ok := source.(foreigner); ok {
-			f.Foreign(q.ID, &h)
+			other := h // h itself would be allocated for each datagram
+			f.Foreign(q.ID, &other)
 		}
 		return
 	}

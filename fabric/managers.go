@@ -17,15 +17,18 @@ func (s *sweep) askManager(n *nodeState, port uint16) {
 // other request is left but overdue ones, and unless that port has already answered. It reports
 // whether it planned a request.
 func (s *sweep) askMaster() bool {
-	origin := s.topology.Port(s.topology.Origin)
-	if s.master || !s.options.SubnetManagers || origin == nil {
+	n := s.states[s.topology.Origin.Node]
+	if s.master || !s.options.SubnetManagers || n == nil {
 		return false
 	}
-	s.master = true
-	n := s.states[s.topology.Origin.Node]
+	origin := s.topology.Port(s.topology.Origin)
 	if n.node.IsSwitch() {
 		origin = &n.node.Ports[0]
 	}
+	if !origin.Known {
+		return false
+	}
+	s.master = true
 	lid := origin.Info.MasterSMLID
 	if lid == 0 || lid > maxUnicastLID {
 		return false
@@ -50,15 +53,28 @@ func (s *sweep) addManager(t task, m SubnetManager) {
 		m.LID = ib.LID(t.arg)
 		m.Port = s.topology.managerPort(m.LID, m.Info.GUID)
 	}
-	for i := range s.topology.SubnetManagers {
-		if old := &s.topology.SubnetManagers[i]; old.Port == m.Port && m.Port != (PortID{}) {
-			if old.Err != "" { // it was queried by LID too, while it was overdue
-				*old = m
-			}
-			return
+	s.topology.SubnetManagers = append(s.topology.SubnetManagers, m)
+}
+
+// mergeManagers removes a manager that was queried twice, by its port and by its LID, because its
+// first answer was late. The port of a LID may have become known since.
+func (s *sweep) mergeManagers() {
+	at := map[PortID]int{}
+	var merged []SubnetManager
+	for _, m := range s.topology.SubnetManagers {
+		if m.Port == (PortID{}) {
+			m.Port = s.topology.managerPort(m.LID, m.Info.GUID)
+		}
+		i, twice := at[m.Port]
+		switch {
+		case !twice || m.Port == (PortID{}):
+			at[m.Port] = len(merged)
+			merged = append(merged, m)
+		case merged[i].Err != "":
+			merged[i] = m
 		}
 	}
-	s.topology.SubnetManagers = append(s.topology.SubnetManagers, m)
+	s.topology.SubnetManagers = merged
 }
 
 // hasLID reports whether the port has the LID, as its base LID or by its LMC.

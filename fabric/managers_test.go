@@ -1,8 +1,10 @@
 package fabric_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -50,6 +52,28 @@ func TestSubnetManagers(t *testing.T) {
 		{"a master that is gone", func(s *subnet.Subnet) { s.MasterLID = 99 }, map[string]fabric.SubnetManager{
 			"host2": {Info: *master}, "host3": {Info: *standby}, "": {LID: 99, Err: "no answer to 4 tries in 4s"},
 		}, 6, false},
+		{"a master that is gone, and dead hosts", func(s *subnet.Subnet) {
+			s.MasterLID = 99
+			for i := range uint8(20) {
+				dead := s.Add(fmt.Sprintf("dead%d", i), mad.NodeTypeCA, 1)
+				dead.Dead = true
+				leaf := s.Node("leaf1")
+				leaf.Ports, leaf.LIDs = append(leaf.Ports, subnet.Port{}), append(leaf.LIDs, 0)
+				s.Connect(leaf, uint8(len(leaf.Ports)-1), dead, 1)
+			}
+		}, map[string]fabric.SubnetManager{
+			"host2": {Info: *master}, "host3": {Info: *standby}, "": {LID: 99, Err: "no answer to 4 tries in 4s"},
+		}, 6, false},
+		{"a master that is late", func(s *subnet.Subnet) {
+			host := s.Node("host2")
+			host.Lie = func(d *fabric.Datagram) int {
+				host.Delay = 0
+				if mad.Class(d.MAD[1]) == mad.ClassSubnetDirected && mad.Attribute(d.MAD[17]) == mad.AttributeSMInfo {
+					host.Delay = time.Second
+				}
+				return 1
+			}
+		}, map[string]fabric.SubnetManager{"host2": {Info: *master}, "host3": {Info: *standby}}, 5, true},
 		{"none", func(s *subnet.Subnet) {
 			s.MasterLID, s.Node("host2").Manager, s.Node("host3").Manager = 0, nil, nil
 		}, map[string]fabric.SubnetManager{}, 0, true},
@@ -63,6 +87,9 @@ func TestSubnetManagers(t *testing.T) {
 				test.spoil(net)
 				c := &counter{net.Transport("host0"), map[asked]int{}}
 				topology := discover(t, c, fabric.Options{SubnetManagers: true})
+				if topology.Duration > patience+200*time.Millisecond {
+					t.Errorf("took %v, want at most %v", topology.Duration, patience)
+				}
 				got := map[string]fabric.SubnetManager{}
 				for _, m := range topology.SubnetManagers {
 					name := ""
@@ -86,6 +113,33 @@ func TestSubnetManagers(t *testing.T) {
 				if topology.Complete != test.complete || len(topology.Nodes) != 7 {
 					t.Errorf("complete %v with %d nodes, unreached %v",
 						topology.Complete, len(topology.Nodes), topology.Unreached)
+				}
+			})
+		})
+	}
+}
+
+// TestManagersOfSlowSubnet has a subnet whose answers take longer than a request holds its place in
+// the window, and a master whose port doesn't report it.
+func TestManagersOfSlowSubnet(t *testing.T) {
+	for name, hidden := range map[string]bool{"known port": false, "port that doesn't say so": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				net := subnet.FatTree(2, 2, 1)
+				net.Delay = 700 * time.Millisecond
+				host := net.Node("host2")
+				host.Manager = &mad.SMInfo{GUID: ib.GUID{1}, State: mad.SMStateMaster}
+				net.MasterLID = host.LIDs[1]
+				if hidden {
+					host.PortInfo = func(_ uint8, info *mad.PortInfo) { info.CapabilityMask &^= mad.CapabilityIsSM }
+				}
+				topology := discover(t, net.Transport("host0"), fabric.Options{SubnetManagers: true})
+				want := fabric.SubnetManager{
+					Port: fabric.PortID{Node: host.GUID, Port: 1}, LID: host.LIDs[1], Info: *host.Manager,
+				}
+				if len(topology.SubnetManagers) != 1 || topology.SubnetManagers[0] != want || !topology.Complete {
+					t.Errorf("managers %+v, complete %v, want one, %+v",
+						topology.SubnetManagers, topology.Complete, want)
 				}
 			})
 		})

@@ -191,3 +191,25 @@ func TestClientWaitsForLateAnswers(t *testing.T) {
 		}
 	})
 }
+
+// TestSomeAnswersMissing has a switch that never answers two of its requests, but all others, one
+// at a time: it is not given up as silent.
+func TestSomeAnswersMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := subnet.FatTree(1, 8, 0)
+		net.Delay = roundTrip
+		net.Node("leaf0").Lie = func(d *fabric.Datagram) int {
+			var h mad.Header
+			h.Decode(d.MAD[:]) //nolint:errcheck // long enough
+			if h.AttributeID == mad.AttributeNodeDescription ||
+				h.AttributeID == mad.AttributePortInfo && h.AttributeModifier == 4 {
+				return 0
+			}
+			return 1
+		}
+		topology := discover(t, net.Transport("host0"), fabric.Options{PerNode: 1})
+		if len(topology.Unreached) != 2 || len(topology.Nodes) != 8 {
+			t.Errorf("%d nodes, unreached %v, want 8 nodes and two requests", len(topology.Nodes), topology.Unreached)
+		}
+	})
+}

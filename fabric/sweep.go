@@ -270,6 +270,7 @@ func (s *sweep) conclude(err error) {
 		}
 	}
 	s.compareEnds()
+	s.mergeManagers()
 	s.topology.Complete = err == nil && !s.spent && s.topology.Stats.Unreached == 0
 	s.count()
 	s.topology.finish()
