@@ -119,30 +119,45 @@ func TestSubnetManagers(t *testing.T) {
 	}
 }
 
-// TestManagersOfSlowSubnet has a subnet whose answers take longer than a request holds its place in
-// the window, and a master whose port doesn't report it.
-func TestManagersOfSlowSubnet(t *testing.T) {
-	for name, hidden := range map[string]bool{"known port": false, "port that doesn't say so": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				net := subnet.FatTree(2, 2, 1)
-				net.Delay = 700 * time.Millisecond
-				host := net.Node("host2")
-				host.Manager = &mad.SMInfo{GUID: ib.GUID{1}, State: mad.SMStateMaster}
-				net.MasterLID = host.LIDs[1]
-				if hidden {
-					host.PortInfo = func(_ uint8, info *mad.PortInfo) { info.CapabilityMask &^= mad.CapabilityIsSM }
+// TestManagersOfSlowNodes has nodes whose answers take longer than a request holds its place in the
+// window, and a master whose port may not report it.
+func TestManagersOfSlowNodes(t *testing.T) {
+	for name, slow := range map[string]func(*subnet.Subnet){
+		"all": func(s *subnet.Subnet) { s.Delay = 700 * time.Millisecond },
+		"local port": func(s *subnet.Subnet) {
+			own := s.Node("host0")
+			own.Lie = func(d *fabric.Datagram) int {
+				if own.Delay = 0; mad.Attribute(d.MAD[17]) == mad.AttributePortInfo {
+					own.Delay = 500 * time.Millisecond
 				}
-				topology := discover(t, net.Transport("host0"), fabric.Options{SubnetManagers: true})
-				want := fabric.SubnetManager{
-					Port: fabric.PortID{Node: host.GUID, Port: 1}, LID: host.LIDs[1], Info: *host.Manager,
-				}
-				if len(topology.SubnetManagers) != 1 || topology.SubnetManagers[0] != want || !topology.Complete {
-					t.Errorf("managers %+v, complete %v, want one, %+v",
-						topology.SubnetManagers, topology.Complete, want)
-				}
+				return 1
+			}
+		},
+		"first switch": func(s *subnet.Subnet) { s.Node("leaf0").Delay = 500 * time.Millisecond },
+	} {
+		for _, hidden := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, hidden %v", name, hidden), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					net := subnet.FatTree(2, 2, 1)
+					net.Delay = roundTrip
+					slow(net)
+					host := net.Node("host2")
+					host.Manager = &mad.SMInfo{GUID: ib.GUID{1}, State: mad.SMStateMaster}
+					net.MasterLID = host.LIDs[1]
+					if hidden {
+						host.PortInfo = func(_ uint8, info *mad.PortInfo) { info.CapabilityMask &^= mad.CapabilityIsSM }
+					}
+					topology := discover(t, net.Transport("host0"), fabric.Options{SubnetManagers: true})
+					want := fabric.SubnetManager{
+						Port: fabric.PortID{Node: host.GUID, Port: 1}, LID: host.LIDs[1], Info: *host.Manager,
+					}
+					if len(topology.SubnetManagers) != 1 || topology.SubnetManagers[0] != want || !topology.Complete {
+						t.Errorf("managers %+v, complete %v, want one, %+v",
+							topology.SubnetManagers, topology.Complete, want)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

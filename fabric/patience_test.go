@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -210,6 +211,18 @@ func TestSomeAnswersMissing(t *testing.T) {
 		topology := discover(t, net.Transport("host0"), fabric.Options{PerNode: 1})
 		if len(topology.Unreached) != 2 || len(topology.Nodes) != 8 {
 			t.Errorf("%d nodes, unreached %v, want 8 nodes and two requests", len(topology.Nodes), topology.Unreached)
+		}
+	})
+}
+
+// TestPingIsLostAfterASecond pings a LID that nobody has.
+func TestPingIsLostAfterASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := fabric.Client{Transport: subnet.FatTree(1, 2, 0).Transport("host0")}
+		start := time.Now()
+		_, _, err := c.Ping(t.Context(), fabric.Address{LID: 99, QPN: 1, QKey: fabric.QKeyGSI}, mad.OUIPing())
+		if !errors.Is(err, fabric.ErrNoAnswer) || time.Since(start) != time.Second {
+			t.Errorf("Ping = %v after %v, want no answer after 1s", err, time.Since(start))
 		}
 	})
 }
