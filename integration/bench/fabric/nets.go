@@ -25,7 +25,7 @@ func selectNets(quick bool, only string) ([]netSpec, error) {
 		return nil, err
 	}
 	specs := []netSpec{
-		{name: "1k", net: ibsimtest.FatTree2(32, 32, 32), nodes: 1088, links: 2048, dead: 11, ratio: 3, deadRatio: 10},
+		{name: "1k", net: ibsimtest.FatTree2(32, 32, 32), nodes: 1088, links: 2048, dead: 11, ratio: 3, deadRatio: 5},
 		{name: "10k", net: large, nodes: 10212, links: 19200, dead: 102, ratio: 3.5, deadRatio: 10},
 	}
 	if quick {
