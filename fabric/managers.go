@@ -38,9 +38,30 @@ func (s *sweep) askMaster() bool {
 			return false
 		}
 	}
+	if t, ok := s.engine.transport.(interface{ IsMultiPlane() bool }); ok && t.IsMultiPlane() {
+		return s.askMasterDirected(n, lid)
+	}
 	// A separate node state, because a master that doesn't answer says nothing about the local
 	// node.
 	s.agenda.add(task{&nodeState{node: n.node}, kindMaster, uint16(lid)})
+	return true
+}
+
+// askMasterDirected is askMaster where LID-routed SMPs are not valid: it queries the port that has
+// the LID.
+func (s *sweep) askMasterDirected(origin *nodeState, lid ib.LID) bool {
+	id := s.topology.managerPort(lid, ib.GUID{})
+	n := s.states[id.Node]
+	if n == nil && s.engine.Outstanding() > 0 { // a node that has not answered yet may have it
+		s.master = false
+		return false
+	}
+	if n == nil {
+		s.unreached(task{origin, kindMaster, uint16(lid)}, origin.node.Path,
+			"no port with that LID was found, and "+ErrNotDirected.Error(), 0)
+		return false
+	}
+	s.askManager(n, uint16(id.Port))
 	return true
 }
 

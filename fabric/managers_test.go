@@ -161,6 +161,59 @@ func TestManagersOfSlowNodes(t *testing.T) {
 	}
 }
 
+// planes is a transport at a multi-plane card, where LID-routed SMPs are not valid.
+type planes struct {
+	*subnet.Transport
+	byLID int // LID-routed SMPs that were sent
+}
+
+func (p *planes) IsMultiPlane() bool { return true }
+
+func (p *planes) Send(batch []fabric.Datagram) (int, error) {
+	for i := range batch {
+		if mad.Class(batch[i].MAD[1]) == mad.ClassSubnet {
+			p.byLID++
+		}
+	}
+	return p.Transport.Send(batch)
+}
+
+// TestMasterOfPlanes checks that the master is queried on a directed route in a multi-plane fabric.
+func TestMasterOfPlanes(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		spoil func(*subnet.Subnet)
+		want  string // the error of the only manager
+	}{
+		{"a port that doesn't report it", func(*subnet.Subnet) {}, ""},
+		{
+			"a LID that no port has", func(s *subnet.Subnet) { s.MasterLID = 99 },
+			"no port with that LID was found, and LID-routed SMPs are not valid in a multi-plane fabric: " +
+				"use a directed route",
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			net := subnet.FatTree(2, 2, 1)
+			net.Delay = roundTrip
+			host := net.Node("host2")
+			host.Manager = &mad.SMInfo{GUID: ib.GUID{1}, State: mad.SMStateMaster}
+			host.PortInfo = func(_ uint8, info *mad.PortInfo) { info.CapabilityMask &^= mad.CapabilityIsSM }
+			net.MasterLID = host.LIDs[1]
+			test.spoil(net)
+			c := &planes{Transport: net.Transport("host0")}
+			topology := discover(t, c, fabric.Options{SubnetManagers: true})
+			if len(topology.SubnetManagers) != 1 || c.byLID != 0 || topology.Complete != (test.want == "") {
+				t.Fatalf("%s: managers %v, %d LID-routed SMPs, complete %t",
+					test.name, topology.SubnetManagers, c.byLID, topology.Complete)
+			}
+			m := topology.SubnetManagers[0]
+			if m.Err != test.want || m.LID != net.MasterLID || (m.Port.Node == host.GUID) != (test.want == "") {
+				t.Errorf("%s: manager at %v, LID %d: %q, want %q", test.name, m.Port, m.LID, m.Err, test.want)
+			}
+		})
+	}
+}
+
 func TestMulticast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(2, 30, 1) // leaves of 31 ports: two positions

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rdmakit/rdmakit/internal/edge/rdmanl"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/edge/umad"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -16,15 +17,27 @@ import (
 // umadBatch is how many datagrams go through the kernel in one call of Send or Receive.
 const umadBatch = 32
 
-// UMAD is the transport through a port of this machine, /dev/infiniband/umadN.
+// UMAD is the transport through a port of this machine, /dev/infiniband/umadN. On a multi-plane
+// card (XDR), subnet management goes through a port of the card's SMI device, and everything else
+// through the device for jobs, whichever of the two was chosen.
 type UMAD struct {
-	conn    *umad.Conn
+	conn    umadConn
+	port    umad.Port // that was chosen
 	agents  map[mad.Class]uint32
 	out, in [umadBatch]umad.Packet
 }
 
-// UMADOptions selects the port. The zero value selects the first active InfiniBand port, or the
-// first port if none is active.
+// umadConn is *umad.PairConn, or a substitute in tests.
+type umadConn interface {
+	Pair() umad.Pair
+	Register(a umad.Agent) (uint32, error)
+	Send(packets []umad.Packet) (int, error)
+	Receive(ctx context.Context, packets []umad.Packet, deadline time.Time) (int, error)
+	Close() error
+}
+
+// UMADOptions selects the port. The zero value selects the first active InfiniBand port whose card
+// has subnet management, or else the first active InfiniBand port, or else the first port.
 type UMADOptions struct {
 	Device string // mlx5_0; empty: any
 	Port   int    // 0: any
@@ -42,21 +55,47 @@ func OpenUMAD(ctx context.Context, o UMADOptions) (*UMAD, error) {
 	if len(ports) == 0 && err != nil {
 		return nil, fmt.Errorf("open management port: %w", err)
 	}
+	umad.SetParents(ports, smiParents(ctx))
 	port, err := umad.Choose(ports, o.Device, o.Port)
 	if err != nil {
 		return nil, fmt.Errorf("open management port: %w", err)
 	}
-	conn, err := umad.Open(port)
+	conn, err := umad.OpenPair(ports, port)
 	if err != nil {
 		return nil, fmt.Errorf("open management port: %w", err)
 	}
-	return &UMAD{conn: conn, agents: map[mad.Class]uint32{}}, nil
+	return &UMAD{conn: conn, port: port, agents: map[mad.Class]uint32{}}, nil
 }
 
-// Device returns the RDMA device and the port's number.
-func (u *UMAD) Device() (name string, port int) { return u.conn.Port().Device, u.conn.Port().Number }
+// smiParents queries the kernel (nldev) for the devices of type SMI and the devices whose planes
+// they manage. The answer is empty if there is none: kernels before 6.11 don't have these types,
+// and older ones have no nldev in a container. The files of sysfs then tell the devices apart.
+func smiParents(ctx context.Context) map[string]string {
+	devices, err := rdmanl.Client{}.Devices(ctx)
+	if err != nil {
+		return nil
+	}
+	parents := map[string]string{}
+	for _, d := range devices {
+		if d.Type != nil && *d.Type == rdmanl.RDMA_DEVICE_TYPE_SMI {
+			parents[d.Name] = d.Parent
+		}
+	}
+	return parents
+}
 
-// ErrNoSubnetManagement is the cause if a RoCE port is opened for subnet management.
+// Device returns the chosen RDMA device and the port's number.
+func (u *UMAD) Device() (name string, port int) { return u.port.Device, u.port.Number }
+
+// IsMultiPlane reports whether subnet management has a device of its own: LID-routed SMPs are then
+// not valid in the fabric, only those on a directed route.
+func (u *UMAD) IsMultiPlane() bool { return u.conn.Pair().IsMultiPlane() }
+
+// ErrNotDirected is the cause if a LID-routed SMP can't be sent because the fabric is multi-plane.
+var ErrNotDirected = errors.New("LID-routed SMPs are not valid in a multi-plane fabric: use a directed route")
+
+// ErrNoSubnetManagement is the cause if a port without queue pair 0 is opened for subnet
+// management: a RoCE port, or one with IsSMDisabled in its capability mask.
 var ErrNoSubnetManagement = errors.New("no subnet management")
 
 // ErrNoLIDs is the cause if a datagram is addressed to a LID and the port is a RoCE port, which can
@@ -65,7 +104,7 @@ var ErrNoLIDs = errors.New("no LIDs, only GIDs")
 
 // IsEthernet reports whether the port is a RoCE port, which supports pings but has neither LIDs nor
 // subnet management.
-func (u *UMAD) IsEthernet() bool { return u.conn.Port().LinkLayer == "Ethernet" }
+func (u *UMAD) IsEthernet() bool { return u.port.LinkLayer == "Ethernet" }
 
 // Serve implements [Server]. oui is used for the vendor classes that have an OUI.
 func (u *UMAD) Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error {
@@ -87,6 +126,9 @@ func (u *UMAD) Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error 
 		agent.OUI = uint32(oui[0])<<16 | uint32(oui[1])<<8 | uint32(oui[2])
 	}
 	id, err := u.conn.Register(agent)
+	if _, ok := errors.AsType[*umad.NoQP0Error](err); ok {
+		return fmt.Errorf("%w: %w", ErrNoSubnetManagement, err)
+	}
 	if err == nil {
 		u.agents[class] = id
 	}
@@ -110,29 +152,7 @@ func classVersion(c mad.Class) uint8 {
 func (u *UMAD) Send(batch []Datagram) (int, error) {
 	sent := 0
 	for sent < len(batch) {
-		k := min(len(batch)-sent, len(u.out))
-		for i := range k {
-			d := &batch[sent+i]
-			class := mad.Class(d.MAD[1])
-			id, ok := u.agents[class]
-			if !ok {
-				if err := u.Serve(class, mad.OUIPing()); err != nil {
-					return sent, err
-				}
-				id = u.agents[class]
-			}
-			a := &d.Address
-			if u.IsEthernet() && !a.HasGRH {
-				name, port := u.Device()
-				return sent, fmt.Errorf("send to LID %d: %s port %d is Ethernet: it has %w",
-					uint16(a.LID), name, port, ErrNoLIDs)
-			}
-			u.out[i] = umad.Packet{
-				AgentID: id, Timeout: d.Timeout, QPN: uint32(a.QPN), QKey: a.QKey, LID: uint16(a.LID), SL: a.SL,
-				PKeyIndex: a.PKeyIndex, HasGRH: a.HasGRH, GIDIndex: a.GIDIndex, HopLimit: hopLimit(a.HasGRH),
-				GID: a.GID, MAD: d.MAD,
-			}
-		}
+		k, refused := u.prepare(batch[sent:])
 		n, err := u.conn.Send(u.out[:k])
 		sent += n
 		if concernsAddress(err) {
@@ -141,8 +161,40 @@ func (u *UMAD) Send(batch []Datagram) (int, error) {
 		if err != nil || n < k {
 			return sent, err
 		}
+		if refused != nil {
+			return sent, refused
+		}
 	}
 	return sent, nil
+}
+
+// prepare writes as many packets as one call of Send takes, and returns their number. The error
+// concerns the datagram after those.
+func (u *UMAD) prepare(batch []Datagram) (int, error) {
+	for i := range min(len(batch), len(u.out)) {
+		d := &batch[i]
+		class := mad.Class(d.MAD[1])
+		a := &d.Address
+		if class == mad.ClassSubnet && u.IsMultiPlane() {
+			return i, fmt.Errorf("%w: send to LID %d: %w", ErrRefused, uint16(a.LID), ErrNotDirected)
+		}
+		if _, ok := u.agents[class]; !ok {
+			if err := u.Serve(class, mad.OUIPing()); err != nil {
+				return i, err
+			}
+		}
+		if u.IsEthernet() && !a.HasGRH {
+			name, port := u.Device()
+			return i, fmt.Errorf("send to LID %d: %s port %d is Ethernet: it has %w",
+				uint16(a.LID), name, port, ErrNoLIDs)
+		}
+		u.out[i] = umad.Packet{
+			AgentID: u.agents[class], Timeout: d.Timeout, QPN: uint32(a.QPN), QKey: a.QKey, LID: uint16(a.LID),
+			SL: a.SL, PKeyIndex: a.PKeyIndex, HasGRH: a.HasGRH, GIDIndex: a.GIDIndex,
+			HopLimit: hopLimit(a.HasGRH), GID: a.GID, MAD: d.MAD,
+		}
+	}
+	return min(len(batch), len(u.out)), nil
 }
 
 // concernsAddress reports whether an error is caused by one destination rather than by the port.

@@ -19,6 +19,7 @@ import (
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/config"
+	"github.com/rdmakit/rdmakit/internal/edge/umad"
 	"github.com/rdmakit/rdmakit/internal/edge/wholefile"
 	"github.com/rdmakit/rdmakit/internal/record/nodetree"
 )
@@ -304,8 +305,11 @@ func sweep(ctx context.Context, app *cli.App, s *fabricView, f *fabricFlags, o f
 // sweepError adds the exit code to the error of a sweep that found nothing.
 func sweepError(err error) error {
 	if errors.Is(err, fabric.ErrNoSubnetManagement) {
-		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err),
-			"-C must name an InfiniBand device; over RoCE, only rdmactl fabric ping works, to a GID")
+		hint := "-C must name an InfiniBand device; over RoCE, only rdmactl fabric ping works, to a GID"
+		if _, ok := errors.AsType[*umad.NoQP0Error](err); ok {
+			hint = "-C chooses another device; rdmactl fabric ping LID doesn't need subnet management"
+		}
+		return cli.WithHints(cli.Exitf(cli.ExitNotFound, "%w", err), hint)
 	}
 	if errors.Is(err, fabric.ErrNoAnswer) {
 		return cli.WithHints(cli.Exitf(cli.ExitUnreachable, "%w", err),

@@ -91,9 +91,16 @@ func (d *charDevice) read(ctx context.Context, deadline time.Time, try func(func
 	if err := d.file.SetReadDeadline(deadline); err != nil {
 		return d.ended(err)
 	}
-	//nolint:errcheck // the file was closed
-	stop := context.AfterFunc(ctx, func() { d.file.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		d.file.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // the file was closed
+	})
+	defer func() {
+		if !stop() {
+			<-ended // or it would end a later read
+		}
+	}()
 	return d.ended(d.raw.Read(func(fd uintptr) bool {
 		return try(func(b []byte) (int, error) { return unix.Read(int(fd), b) })
 	}))

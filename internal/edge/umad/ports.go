@@ -22,7 +22,21 @@ type Port struct {
 	Active bool
 	// LinkLayer is "InfiniBand" or "Ethernet"; over Ethernet there is no subnet management.
 	LinkLayer string
+	// Function is the PCI function of the device: 0000:0b:00.0 (class/infiniband/DEV/device); empty
+	// for a device without one.
+	Function string
+	// SMDisabled is IsSMDisabled (bit 10) of the port's capability mask (cap_mask): the port has no
+	// queue pair 0.
+	SMDisabled bool
+	// HasSMI is has_smi: whether the port has queue pair 0. nil on kernels without the file.
+	HasSMI *bool
+	// Parent is the device whose planes this one manages (nldev, kernel 6.11; see [SetParents]);
+	// empty if the device is no such SMI device, or the kernel doesn't report it.
+	Parent string
 }
+
+// isSMDisabled is IsSMDisabled in the capability mask of a port (specification section 14.2.5.6).
+const isSMDisabled = 1 << 10
 
 // String returns "mlx5_0 port 1 (/dev/infiniband/umad0)".
 func (p Port) String() string { return fmt.Sprintf("%s port %d (%s)", p.Device, p.Number, p.Path) }
@@ -52,6 +66,13 @@ func Ports(ctx context.Context, root fs.FS) ([]Port, error) {
 		state, _ := r.Text(path.Join(at, "state"))
 		p.Active = strings.HasPrefix(state, "4:")
 		p.LinkLayer, _ = r.Text(path.Join(at, "link_layer"))
+		p.Function = r.LinkBase(path.Join(sysfs.ClassInfiniBand, device, "device"))
+		if mask := r.Uint(path.Join(at, "cap_mask"), 32); mask != nil {
+			p.SMDisabled = *mask&isSMDisabled != 0
+		}
+		if has := r.Uint(path.Join(at, "has_smi"), 8); has != nil {
+			p.HasSMI = new(*has != 0)
+		}
 		ports = append(ports, p)
 	}
 	slices.SortFunc(ports, func(a, b Port) int {
@@ -87,17 +108,19 @@ func (e *noDeviceError) Hints() []string {
 }
 
 // Choose returns the port to use: one of the device unless device is "", with the number unless it
-// is 0. Among several, it is the first active InfiniBand port, otherwise the first InfiniBand port,
-// otherwise the first port. The error matches [ErrNoPort] and contains the request and the existing
-// ports. If there are none at all, it has a hint.
+// is 0. Among several, it is the first active InfiniBand port whose card has subnet management,
+// otherwise the first active InfiniBand port, otherwise the first InfiniBand port, otherwise the
+// first port. The error matches [ErrNoPort] and contains the request and the existing ports. If
+// there are none at all, it has a hint.
 func Choose(ports []Port, device string, number int) (Port, error) {
 	fits := slices.Clone(ports)
 	fits = slices.DeleteFunc(fits, func(p Port) bool {
 		return device != "" && p.Device != device || number != 0 && p.Number != number
 	})
 	for _, wanted := range []func(Port) bool{
-		func(p Port) bool { return p.LinkLayer == "InfiniBand" && p.Active },
-		func(p Port) bool { return p.LinkLayer == "InfiniBand" },
+		func(p Port) bool { return p.isInfiniBand() && p.Active && PairOf(ports, p).SMI.WhyNoQP0() == "" },
+		func(p Port) bool { return p.isInfiniBand() && p.Active },
+		func(p Port) bool { return p.isInfiniBand() },
 		func(Port) bool { return true },
 	} {
 		if i := slices.IndexFunc(fits, wanted); i >= 0 {

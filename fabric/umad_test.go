@@ -1,0 +1,82 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rdmakit/rdmakit/internal/edge/umad"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// fakeConn records the agents and the packets.
+type fakeConn struct {
+	pair   umad.Pair
+	refuse error
+	agents []umad.Agent
+	sent   []umad.Packet
+}
+
+func (f *fakeConn) Pair() umad.Pair { return f.pair }
+
+func (f *fakeConn) Register(a umad.Agent) (uint32, error) {
+	if f.refuse != nil {
+		return 0, f.refuse
+	}
+	f.agents = append(f.agents, a)
+	return uint32(len(f.agents)), nil
+}
+
+func (f *fakeConn) Send(packets []umad.Packet) (int, error) {
+	f.sent = append(f.sent, packets...)
+	return len(packets), nil
+}
+
+func (f *fakeConn) Receive(context.Context, []umad.Packet, time.Time) (int, error) { return 0, nil }
+
+func (f *fakeConn) Close() error { return nil }
+
+func smpTo(class mad.Class) Datagram {
+	d := Datagram{Address: Address{LID: 7}}
+	d.MAD[1] = uint8(class)
+	return d
+}
+
+// TestLIDRoutedSMP checks that a LID-routed SMP is refused at a multi-plane card, after the
+// datagrams before it, and sent at others.
+func TestLIDRoutedSMP(t *testing.T) {
+	batch := []Datagram{smpTo(mad.ClassSubnetDirected), smpTo(mad.ClassSubnet), smpTo(mad.ClassSubnetDirected)}
+	main, smi := umad.Port{Device: "mlx5_0"}, umad.Port{Device: "smi1"}
+	f := &fakeConn{pair: umad.Pair{SMI: smi, GSI: main}}
+	u := &UMAD{conn: f, agents: map[mad.Class]uint32{}}
+	n, err := u.Send(batch)
+	if n != 1 || len(f.sent) != 1 || !errors.Is(err, ErrRefused) || !errors.Is(err, ErrNotDirected) {
+		t.Errorf("Send = %d, %v with %d packets, want 1 and ErrNotDirected", n, err, len(f.sent))
+	}
+	if n, err := u.Send(batch[2:]); n != 1 || err != nil {
+		t.Errorf("Send of the rest = %d, %v", n, err)
+	}
+	f = &fakeConn{pair: umad.Pair{SMI: main, GSI: main}}
+	u = &UMAD{conn: f, agents: map[mad.Class]uint32{}}
+	if n, err := u.Send(batch); n != 3 || err != nil || len(f.agents) != 2 {
+		t.Errorf("Send at a card of one plane = %d, %v with %d agents", n, err, len(f.agents))
+	}
+}
+
+// TestServeWithoutQP0 checks the error that the kernel's EPROTONOSUPPORT becomes.
+func TestServeWithoutQP0(t *testing.T) {
+	f := &fakeConn{refuse: &umad.NoQP0Error{
+		Port: umad.Port{Device: "mlx5_0", Number: 1, Path: "/dev/infiniband/umad0"}, Reason: "IsSMDisabled",
+		Use: "smi1", Cause: os.NewSyscallError("ioctl", syscall.EPROTONOSUPPORT),
+	}}
+	u := &UMAD{conn: f, agents: map[mad.Class]uint32{}}
+	n, err := u.Send([]Datagram{smpTo(mad.ClassSubnetDirected)})
+	const want = "no subnet management: mlx5_0 port 1 (/dev/infiniband/umad0) has no QP0: IsSMDisabled; use device smi1"
+	if n != 0 || !errors.Is(err, ErrNoSubnetManagement) || !errors.Is(err, syscall.EPROTONOSUPPORT) ||
+		err.Error() != want {
+		t.Errorf("Send = %d, %v, want %s", n, err, want)
+	}
+}
