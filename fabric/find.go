@@ -33,7 +33,8 @@ const maxListed = 5
 // ("0x2c90300000001" with more than 4 digits, or with colons), or by name. A name is the node's
 // description or a word of it, such as leaf0 in "MF0;leaf0:MQM9700/U1"; "[N]" after a name or GUID
 // selects the port. Without it, Find returns port 0 of a switch, and the first port with a cable of
-// an adapter. The error matches [ErrNoNode] or [ErrAmbiguous].
+// an adapter. The error matches [ErrNoNode] or [ErrAmbiguous], the latter also for a LID that
+// several ports have.
 func (t *Topology) Find(text string) (Endpoint, error) {
 	name, number, err := splitPort(text)
 	if err != nil {
@@ -93,17 +94,15 @@ func parseLID(text string) (ib.LID, bool) {
 }
 
 func (t *Topology) findLID(text string, lid ib.LID) (Endpoint, error) {
-	for _, n := range t.Nodes {
-		for number := range n.Ports {
-			if n.IsSwitch() && number > 0 {
-				break // all ports of a switch have the LID of port 0
-			}
-			if id := (PortID{n.GUID(), uint8(number)}); t.hasLID(id, lid) {
-				return Endpoint{id, lid}, nil
-			}
-		}
+	switch found := t.PortsWithLID(lid); len(found) {
+	case 0:
+		return Endpoint{}, fmt.Errorf("find %q: no port has LID %d: %w", text, uint16(lid), ErrNoNode)
+	case 1:
+		return Endpoint{found[0], lid}, nil
+	default:
+		return Endpoint{}, fmt.Errorf("find %q: %s have LID %d: %w: %s",
+			text, portCount(len(found)), uint16(lid), ErrAmbiguous, t.candidates(found))
 	}
-	return Endpoint{}, fmt.Errorf("find %q: no port has LID %d: %w", text, uint16(lid), ErrNoNode)
 }
 
 // findGUID returns the node with that GUID, or else the ports with it. Nodes come first because a

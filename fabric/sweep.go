@@ -271,6 +271,9 @@ func (s *sweep) conclude(err error) {
 	}
 	s.compareEnds()
 	s.mergeManagers()
+	for _, a := range s.topology.Contradictions() {
+		s.anomaly(a.Kind, a.At, "%s", a.Detail)
+	}
 	s.topology.Complete = err == nil && !s.spent && s.topology.Stats.Unreached == 0
 	s.count()
 	s.topology.finish()

@@ -210,6 +210,10 @@ const (
 	AnomalyOneSided      AnomalyKind = "one-sided"      // a cable that is up at one end and not at the other
 	AnomalyTooFar        AnomalyKind = "too-far"        // more than 63 hops away
 	AnomalyTooMany       AnomalyKind = "too-many"       // more nodes than Options.MaxNodes, or more ports
+	AnomalyDuplicateLID  AnomalyKind = "duplicate-lid"  // several ports have the same LID
+	AnomalySubnetPrefix  AnomalyKind = "subnet-prefix"  // ports have different subnet prefixes
+	AnomalyMasterLID     AnomalyKind = "master-lid"     // ports follow different subnet managers
+	AnomalyMasters       AnomalyKind = "two-masters"    // more than one subnet manager is master
 )
 
 // Anomaly is one contradiction.

@@ -35,6 +35,9 @@ type Trace struct {
 	Hops     []Hop    // from the source on
 	End      TraceEnd // the result
 	Reason   string   // why End isn't TraceArrived
+	// Warnings are the reasons to doubt the path: LIDs that other ports have too, ends that belong
+	// to different subnets or follow different subnet managers.
+	Warnings []string
 }
 
 // ErrNoLID is the error of a trace from or to a port that has no LID.
@@ -97,7 +100,11 @@ func (t *Topology) Trace(from, to Endpoint, lookup RouteLookup) (Trace, error) {
 	case to.LID == 0:
 		return tr, fmt.Errorf("trace to %s: %w", to.Port, ErrNoLID)
 	}
-	w := walk{t: t, lid: to.LID, lookup: lookup, seen: map[ib.GUID]bool{}}
+	if t.Node(to.Port.Node).IsSwitch() {
+		to.Port.Port = 0
+	}
+	tr.Warnings = t.doubts(from, to)
+	w := walk{t: t, lid: to.LID, to: to.Port, lookup: lookup, seen: map[ib.GUID]bool{}}
 	for at := from.Port; ; {
 		hop := Hop{Node: at.Node, In: at.Port}
 		if len(tr.Hops) == 0 {
@@ -116,10 +123,43 @@ func (t *Topology) Trace(from, to Endpoint, lookup RouteLookup) (Trace, error) {
 	}
 }
 
+// doubts returns the warnings of a trace that don't depend on the path.
+func (t *Topology) doubts(from, to Endpoint) []string {
+	var list []string
+	if t.Node(from.Port.Node).IsSwitch() {
+		from.Port.Port = 0
+	}
+	for _, end := range [...]struct {
+		Endpoint
+		effect string
+	}{{to, "packets from other ports may arrive there"}, {from, "answers may arrive there"}} {
+		for _, id := range t.PortsWithLID(end.LID) {
+			if id != end.Port {
+				list = append(list, fmt.Sprintf("LID %d of %s also belongs to %s: %s",
+					uint16(end.LID), t.portName(end.Port), t.portName(id), end.effect))
+			}
+		}
+	}
+	a, b := &t.Port(from.Port).Info, &t.Port(to.Port).Info
+	if a.GIDPrefix != b.GIDPrefix {
+		list = append(list, fmt.Sprintf("%s has subnet prefix 0x%016x, %s has 0x%016x",
+			t.portName(from.Port), uint64(a.GIDPrefix), t.portName(to.Port), uint64(b.GIDPrefix)))
+	}
+	if a.MasterSMLID != b.MasterSMLID {
+		list = append(list, fmt.Sprintf("%s follows the subnet manager at LID %d, %s the one at LID %d",
+			t.portName(from.Port), uint16(a.MasterSMLID), t.portName(to.Port), uint16(b.MasterSMLID)))
+	}
+	for _, rival := range t.rivals() {
+		list = append(list, rival.Detail+": the forwarding tables may be of both")
+	}
+	return list
+}
+
 // walk is the state of one trace.
 type walk struct {
 	t      *Topology
 	lid    ib.LID
+	to     PortID // of several ports with the LID, the one that is meant
 	lookup RouteLookup
 	seen   map[ib.GUID]bool // switches
 	end    TraceEnd         // empty until the walk ends
@@ -138,8 +178,8 @@ func (w *walk) leave(hop *Hop, at PortID, first bool) error {
 	if n.IsSwitch() {
 		receiver = 0
 	}
-	switch {
-	case n.Ports[receiver].hasLID(w.lid):
+	switch here := (PortID{at.Node, receiver}); {
+	case here == w.to && n.Ports[receiver].hasLID(w.lid):
 		w.stop(TraceArrived, "")
 		return nil
 	case n.IsSwitch():
@@ -148,6 +188,10 @@ func (w *walk) leave(hop *Hop, at PortID, first bool) error {
 		}
 	case first:
 		hop.Out = at.Port
+	case n.Ports[receiver].hasLID(w.lid):
+		w.stop(TraceStray, "%s has LID %d too: packets to %s arrive there",
+			w.t.portName(at), uint16(w.lid), w.t.portName(w.to))
+		return nil
 	default:
 		w.stop(TraceStray, "%s doesn't have LID %d", n.Name(), uint16(w.lid))
 		return nil
@@ -173,6 +217,8 @@ func (w *walk) ask(hop *Hop, n *Node) error {
 		return err
 	case out == mad.LFTPortNone:
 		w.stop(TraceBlackHole, "%s has no route to LID %d", n.Name(), lid)
+	case out == 0 && n.hasLID(w.lid):
+		w.stop(TraceStray, "%s has LID %d too: packets to %s arrive there", n.Name(), lid, w.t.portName(w.to))
 	case out == 0:
 		w.stop(TraceStray, "%s delivers packets to LID %d to itself, but doesn't have that LID", n.Name(), lid)
 	case int(out) >= len(n.Ports):

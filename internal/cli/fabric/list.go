@@ -28,9 +28,16 @@ func newFabricSMCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 		Short: "List the subnet managers",
 		Long: `List all subnet managers of the subnet, master and standby, with their priority and activity count.
 The count grows as long as a manager runs; a manager whose count stops growing is dead. If no subnet
-manager answers, the exit code is 3.
+manager answers, the exit code is 3. More than one master is a fault: the subnet has a split brain,
+and each overwrites what the other has configured. The same holds for ports that follow different
+managers, and for ports with different subnet prefixes; they are listed as anomalies.
 
-` + exitCodesListed + fabricExitCodes,
+Exit codes:
+
+    0   the list is complete
+    1   more than one master, or ports with different masters or subnet prefixes; or --save failed;
+        the list is printed nevertheless
+` + fabricExitCodes,
 		Example: "  rdmactl fabric sm\n  rdmactl fabric sm -C mlx5_0 -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := readSubnet(app, cmd, flags, fabric.Options{SubnetManagers: true})
@@ -45,11 +52,13 @@ manager answers, the exit code is 3.
 
 // managersReport is what sm prints.
 type managersReport struct {
-	Schema          string                `json:"schema"`
-	Sweep           sweepReport           `json:"sweep"`
-	MasterLID       ib.LID                `json:"masterLID"` // as the local port reports it; 0: none
-	SubnetManagers  []subnetManagerReport `json:"subnetManagers"`
-	WhyNone         string                `json:"whyNone,omitempty"`
+	Schema         string                `json:"schema"`
+	Sweep          sweepReport           `json:"sweep"`
+	MasterLID      ib.LID                `json:"masterLID"` // as the local port reports it; 0: none
+	SubnetManagers []subnetManagerReport `json:"subnetManagers"`
+	WhyNone        string                `json:"whyNone,omitempty"`
+	// Masters is the number of managers in state master; more than 1 is a split brain.
+	Masters         int `json:"masters"`
 	answered        int
 	masterAnswering bool
 }
@@ -94,6 +103,7 @@ func newManagersReport(t *fabric.Topology) managersReport {
 		}
 		r.SubnetManagers = append(r.SubnetManagers, one)
 	}
+	r.Masters = len(t.Masters())
 	slices.SortStableFunc(r.SubnetManagers, func(a, b subnetManagerReport) int {
 		if a.State == "master" != (b.State == "master") {
 			if a.State == "master" {
@@ -150,7 +160,10 @@ func printManagers(app *cli.App, s *fabricView) error {
 		state, priority, activity := output.Bad("no answer: "+m.Error), "", ""
 		if m.Error == "" {
 			state, priority, activity = output.Plain(m.State), fmt.Sprint(m.Priority), fmt.Sprint(m.Activity)
-			if m.State == "master" {
+			switch {
+			case m.State == "master" && r.Masters > 1:
+				state = output.Bad(m.State)
+			case m.State == "master":
 				state = output.Good(m.State)
 			}
 		}
@@ -180,7 +193,19 @@ func printManagers(app *cli.App, s *fabricView) error {
 	case !r.masterAnswering:
 		app.Out.Note("warning: no subnet manager is the master")
 	}
+	if slices.ContainsFunc(r.Sweep.Anomalies, isSplit) {
+		return cli.ExitSilently(cli.ExitFault)
+	}
 	return s.end()
+}
+
+// isSplit reports whether an anomaly means that the ports aren't managed as one subnet.
+func isSplit(a fabric.Anomaly) bool {
+	switch a.Kind {
+	case fabric.AnomalyMasters, fabric.AnomalyMasterLID, fabric.AnomalySubnetPrefix:
+		return true
+	}
+	return false
 }
 
 func newFabricSwitchesCommand(app *cli.App, flags *fabricFlags) *cobra.Command {

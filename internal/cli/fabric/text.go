@@ -40,7 +40,7 @@ func newSweepReport(t *fabric.Topology) sweepReport {
 	r := sweepReport{
 		Started: t.Started.UTC(), Seconds: t.Duration.Seconds(), Links: len(t.Links()), Complete: t.Complete,
 		Sent: t.Stats.Sent, Unreached: []fabric.UnreachedDocument{},
-		Anomalies: append([]fabric.Anomaly{}, t.Anomalies...),
+		Anomalies: append([]fabric.Anomaly{}, anomalies(t)...),
 	}
 	for _, n := range t.Nodes {
 		if n.IsSwitch() {
@@ -261,11 +261,11 @@ func gaps(t *fabric.Topology) []output.Block {
 		}
 		blocks = append(blocks, table)
 	}
-	if len(t.Anomalies) > 0 {
+	if list := anomalies(t); len(list) > 0 {
 		table := output.Table{
 			Title: "Anomalies", Columns: []output.Column{{Name: "at"}, {Name: "kind"}, {Name: "detail", Wrap: true}},
 		}
-		for _, a := range t.Anomalies {
+		for _, a := range list {
 			at := ""
 			if a.At != (fabric.PortID{}) {
 				at = endOf(t, a.At).String()
@@ -279,6 +279,21 @@ func gaps(t *fabric.Topology) []output.Block {
 		}
 	}
 	return blocks
+}
+
+// anomalies returns the anomalies of the sweep, and the contradictions between ports, which the
+// file of an older version doesn't have.
+func anomalies(t *fabric.Topology) []fabric.Anomaly {
+	list := slices.Clone(t.Anomalies)
+	if t.Stats.Anomalies > len(t.Anomalies) {
+		return list // their number is limited
+	}
+	for _, a := range t.Contradictions() {
+		if !slices.Contains(list, a) {
+			list = append(list, a)
+		}
+	}
+	return list
 }
 
 // nodeArgs takes any number of patterns for nodes; none may be empty.

@@ -24,7 +24,9 @@ func newFabricTraceCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 holes. SRC and DST are the name, GUID or LID of one node each; "host0[2]" selects a port. For a
 switch, always port 0 is used, which has the switch's LID. If DST is a LID, the routes to exactly
 this LID are followed; so each path to a port with several LIDs can be traced. No packet is sent
-along the path: the link states are those that the sweep read.
+along the path: the link states are those that the sweep read. A path to a node that has DST's LID
+too doesn't reach DST. Warnings name LIDs that several ports have, and ends that belong to different
+subnets or follow different subnet managers.
 
 A saved topology must include the forwarding tables:
 "rdmactl fabric topology --routes --save FILE".
@@ -39,7 +41,7 @@ Exit codes:
   rdmactl fabric trace 5 0x100019
   rdmactl fabric trace --from fabric.json host0 leaf3`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := readSubnet(app, cmd, flags, fabric.Options{})
+			s, err := readSubnet(app, cmd, flags, fabric.Options{SubnetManagers: true})
 			if err != nil {
 				return err
 			}
@@ -59,6 +61,9 @@ type traceReport struct {
 	// End is arrived, loop, black-hole, stray or unknown.
 	End    fabric.TraceEnd `json:"end"`
 	Reason string          `json:"reason,omitempty"`
+	// Warnings are the reasons to doubt the path: LIDs that other ports have too, different subnet
+	// prefixes, several master subnet managers.
+	Warnings []string `json:"warnings"`
 }
 
 // hopReport is a node on the path.
@@ -139,7 +144,7 @@ func toPortZero(app *cli.App, t *fabric.Topology, e *fabric.Endpoint) {
 func newTraceReport(t *fabric.Topology, tr fabric.Trace) traceReport {
 	r := traceReport{
 		Schema: fabricTraceSchema, Sweep: newSweepReport(t), From: endOf(t, tr.From.Port), To: endOf(t, tr.To.Port),
-		Hops: []hopReport{}, End: tr.End, Reason: tr.Reason,
+		Hops: []hopReport{}, End: tr.End, Reason: tr.Reason, Warnings: append([]string{}, tr.Warnings...),
 	}
 	r.From.LID, r.To.LID = tr.From.LID, tr.To.LID
 	for i, h := range tr.Hops {
@@ -203,7 +208,11 @@ func (r *traceReport) blocks() []output.Block {
 	default:
 		verdict = output.Bad(string(r.End) + ": " + r.Reason)
 	}
-	return []output.Block{table, output.Line(output.Plain(head).Flow(0), verdict.Flow(0))}
+	blocks := []output.Block{table, output.Line(output.Plain(head).Flow(0), verdict.Flow(0))}
+	for _, w := range r.Warnings {
+		blocks = append(blocks, output.Line(output.Warn("warning: "+w).Flow(0)))
+	}
+	return blocks
 }
 
 // hopCount formats the number of cables on a path.
