@@ -2,13 +2,14 @@ package fabric
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
 // planCounters is called for each port whose state has become known. Once the node has a LID, the
-// sweep queries the performance agent for its capabilities, and then for the counters of the active
-// ports.
+// sweep queries the performance agent for its capabilities, and then for the counters of the ports.
 func (s *sweep) planCounters(n *nodeState, number uint16) {
 	node := n.node
 	if hasCounters(node, number) {
@@ -28,8 +29,14 @@ func (s *sweep) planCounters(n *nodeState, number uint16) {
 	if !node.Ports[via].Known {
 		return
 	}
+	lid := node.LID(uint8(via))
+	unreachable := lid == 0 || lid > maxUnicastLID
+	counts := func(k uint16) bool { return k == 0 || node.Ports[k].IsActive() }
+	if unreachable && !slices.ContainsFunc(n.waiting, counts) {
+		return // no subnet manager has configured the switch: nobody expects counters
+	}
 	n.performance = &nodeState{node: node}
-	if lid := node.LID(uint8(via)); lid == 0 || lid > maxUnicastLID {
+	if unreachable {
 		reason := "the node has no LID: no subnet manager has assigned one"
 		if lid != 0 {
 			reason = fmt.Sprintf("the node reports LID 0x%x, which is not a unicast LID", uint16(lid))
@@ -47,15 +54,22 @@ func (s *sweep) planCounters(n *nodeState, number uint16) {
 	s.agenda.add(task{n.performance, kindCapability, via})
 }
 
-// hasCounters reports whether a port has counters: an active port, or port 0 of a switch if that is
-// an enhanced port 0.
+// hasCounters reports whether a port has counters that can be read: an active port, a port of a
+// switch in any state, which keeps the counters of a link that has died, or port 0 of a switch if
+// that is an enhanced port 0.
 func hasCounters(n *Node, number uint16) bool {
 	port := &n.Ports[number]
-	if number == 0 {
+	switch {
+	case number == 0:
 		return port.Known && n.Switch != nil && n.Switch.EnhancedPort0
+	case n.IsSwitch():
+		return port.Known
 	}
-	return port.IsLinkUp() && port.Info.PortState == mad.PortStateActive
+	return port.IsActive()
 }
+
+// countersRead notes when the counters of a port were read.
+func (s *sweep) countersRead(port *Port) { port.CountersAfter = time.Since(s.topology.Started) }
 
 // learnCapability stores the capabilities of the performance agent; data is empty if it refused to
 // report them.

@@ -89,6 +89,8 @@ type PortDocument struct {
 	// left out.
 	Counters         map[string]uint64 `json:"counters,omitzero"`
 	ExtendedCounters map[string]uint64 `json:"extendedCounters,omitzero"`
+	// CountersAfter is when the counters were read: nanoseconds since started.
+	CountersAfter time.Duration `json:"countersAfterNanoseconds,omitempty"`
 }
 
 // ManagerDocument is the saved form of a [SubnetManager].
@@ -194,6 +196,7 @@ func nodeTypeWord(t mad.NodeType) string {
 func portDocument(n *Node, p *Port, number uint8) PortDocument {
 	d := PortDocument{
 		Number: number, Counters: counterMap(p.Counters), ExtendedCounters: counterMap(p.Extended),
+		CountersAfter: p.CountersAfter,
 	}
 	if p.GUID != n.Info.PortGUID {
 		d.GUID = new(p.GUID)

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
@@ -97,6 +98,16 @@ func (t *Topology) HasCounters() bool {
 }
 
 func (p *Port) hasCounters() bool { return p.Counters != nil || p.Extended != nil }
+
+// CountersRead returns when the counters of a port were read; the start of the sweep for a file of
+// an older version. The time is zero if none was read.
+func (t *Topology) CountersRead(id PortID) time.Time {
+	p := t.Port(id)
+	if p == nil || !p.hasCounters() {
+		return time.Time{}
+	}
+	return t.Started.Add(p.CountersAfter)
+}
 
 // HasRoutes reports whether the forwarding table of a switch has been read: Options.Routes asked
 // for them.

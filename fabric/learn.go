@@ -37,10 +37,12 @@ func (s *sweep) learn(q *request, data []byte) {
 		c := new(mad.PortCounters)
 		c.Decode(data) //nolint:errcheck // the caller has the length
 		t.owner.node.Ports[t.arg].Counters = c
+		s.countersRead(&t.owner.node.Ports[t.arg])
 	case kindExtended:
 		c := new(mad.PortCountersExtended)
 		c.Decode(data) //nolint:errcheck // the caller has the length
 		t.owner.node.Ports[t.arg].Extended = c
+		s.countersRead(&t.owner.node.Ports[t.arg])
 	default:
 		var info mad.NodeInfo
 		info.Decode(data) //nolint:errcheck // the caller has the length

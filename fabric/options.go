@@ -10,8 +10,8 @@ import (
 type Options struct {
 	// Routes also reads each switch's linear forwarding table.
 	Routes bool
-	// Counters also reads the counters of each port whose link is active. That needs LIDs, which a
-	// subnet manager assigns.
+	// Counters also reads the counters of each port whose link is active, and of all ports of
+	// switches. That needs LIDs, which a subnet manager assigns.
 	Counters bool
 	// SubnetManagers also reads the SMInfo of each port that reports a subnet manager
 	// (mad.CapabilityIsSM), and of the port whose LID the local port has as the master's: see

@@ -32,12 +32,17 @@ type Change struct {
 	counters.Change
 }
 
-// Readings returns the counters of a port in the order of [counters.PortCounters], the wide ones if
-// the port has them; nil if none was read.
-func (p *Port) Readings() []Reading {
-	if p.Counters == nil && p.Extended == nil {
+// Readings returns the counters that a port of the node has, in the order of
+// [counters.PortCounters], the wide ones if the port has them; nil if none was read.
+//
+// PortXmitWait and QP1Dropped are optional (specification section 16.1.3.5): they are left out if
+// the capabilities of the performance agent don't include them, or if the capabilities are unknown
+// and the counter is 0. The sweep requests wide error counters only of agents that have them.
+func (n *Node) Readings(port uint8) []Reading {
+	if int(port) >= len(n.Ports) || !n.Ports[port].hasCounters() {
 		return nil
 	}
+	p := &n.Ports[port]
 	narrow, wide := narrowValues(p.Counters), wideValues(p.Extended)
 	list := make([]Reading, 0, len(narrow))
 	for i, c := range counters.PortCounters() {
@@ -47,9 +52,28 @@ func (p *Port) Readings() []Reading {
 		if p.Counters == nil || p.Extended != nil && c.Kind == counters.KindTraffic {
 			r.Value, r.Bits = wide[i], counters.Endless
 		}
-		list = append(list, r)
+		if n.implements(c.Name, r.Value) {
+			list = append(list, r)
+		}
 	}
 	return list
+}
+
+// implements reports whether the node's performance agent has a counter, as far as that is known.
+func (n *Node) implements(name string, value uint64) bool {
+	var bit uint16
+	switch name {
+	case "PortXmitWait":
+		bit = mad.PerformancePortCountersXmitWait
+	case "QP1Dropped":
+		bit = mad.PerformanceQP1Dropped
+	default:
+		return true
+	}
+	if n.Performance == nil {
+		return value != 0
+	}
+	return n.Performance.CapabilityMask&bit != 0
 }
 
 // narrowValues returns the values in the order of [counters.PortCounters]; nil has zeros.

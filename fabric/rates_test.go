@@ -13,10 +13,18 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
+// readings returns the counters of a port of a node with all optional counters.
+func readings(p *fabric.Port) []fabric.Reading {
+	n := &fabric.Node{Ports: []fabric.Port{*p}, Performance: &mad.ClassPortInfo{
+		CapabilityMask: mad.PerformancePortCountersXmitWait | mad.PerformanceQP1Dropped,
+	}}
+	return n.Readings(0)
+}
+
 // reading returns the counter of that name.
 func reading(t *testing.T, p *fabric.Port, name string) fabric.Reading {
 	t.Helper()
-	for _, r := range p.Readings() {
+	for _, r := range readings(p) {
 		if r.Name == name {
 			return r
 		}
@@ -55,7 +63,7 @@ func TestReadings(t *testing.T) {
 			t.Errorf("Readings() has %+v, saturated %t, want %+v, %t", got, got.Saturated(), tt.want, tt.saturated)
 		}
 	}
-	if got := new(fabric.Port).Readings(); got != nil {
+	if got := readings(new(fabric.Port)); got != nil {
 		t.Errorf("Readings of a port that was not read = %v, want nil", got)
 	}
 	full := fabric.Reading{Value: 1<<64 - 1, Bits: 64}
@@ -80,7 +88,7 @@ func TestReadingsAreTheirNames(t *testing.T) {
 		{&fabric.Port{Extended: wide}, 101, 101},
 		{&fabric.Port{Counters: narrow, Extended: wide}, 101, 1},
 	} {
-		list := tt.port.Readings()
+		list := readings(tt.port)
 		if len(list) != len(counters.PortCounters()) {
 			t.Fatalf("Readings has %d counters, want %d", len(list), len(counters.PortCounters()))
 		}
@@ -103,6 +111,46 @@ func TestReadingsAreTheirNames(t *testing.T) {
 	}
 }
 
+// TestOptionalCounters checks that a counter which the agent doesn't have is not read as 0. The
+// bits are IB_PM_PC_XMIT_WAIT_SUP and IB_PM_IS_QP1_DROP_SUP of libibmad.
+func TestOptionalCounters(t *testing.T) {
+	const wait, dropped = "PortXmitWait", "QP1Dropped"
+	capable := func(mask uint16) *mad.ClassPortInfo { return &mad.ClassPortInfo{CapabilityMask: mask} }
+	zero, wide := fabric.Port{Counters: &mad.PortCounters{}}, fabric.Port{Extended: &mad.PortCountersExtended{}}
+	full := fabric.Port{Counters: &mad.PortCounters{PortXmitWait: 7, QP1Dropped: 9}}
+	for _, test := range []struct {
+		name  string
+		port  fabric.Port
+		agent *mad.ClassPortInfo
+		want  []string
+	}{
+		{"both", zero, capable(1<<12 | 1<<15), []string{dropped, wait}},
+		{"the time of waiting", zero, capable(1 << 12), []string{wait}},
+		{"dropped packets", zero, capable(1 << 15), []string{dropped}},
+		{"neither", zero, capable(^uint16(1<<12 | 1<<15)), nil},
+		{"neither, in spite of values", full, capable(0), nil},
+		{"neither of the wide ones", wide, capable(0), nil},
+		{"the wide ones", wide, capable(1<<12 | 1<<15), []string{dropped, wait}},
+		{"an agent that hasn't answered, zeros", zero, nil, nil},
+		{"an agent that hasn't answered, values", full, nil, []string{dropped, wait}},
+	} {
+		n := &fabric.Node{Ports: []fabric.Port{{}, test.port}, Performance: test.agent}
+		list := n.Readings(1)
+		var got []string
+		for _, r := range list {
+			if r.Name == wait || r.Name == dropped {
+				got = append(got, r.Name)
+			}
+		}
+		if diff := gocmp.Diff(test.want, got); diff != "" || len(list) != len(fabric.CounterNames())-2+len(got) {
+			t.Errorf("%s: optional counters (-want +got):\n%s\nof %d", test.name, diff, len(list))
+		}
+	}
+	if got := new(fabric.Node).Readings(3); got != nil {
+		t.Errorf("Readings of a port that doesn't exist = %v", got)
+	}
+}
+
 // TestWidths checks the widths against the wire form: if all bits are set, each counter is
 // saturated.
 func TestWidths(t *testing.T) {
@@ -110,7 +158,7 @@ func TestWidths(t *testing.T) {
 	if _, err := full.Decode(bytes.Repeat([]byte{0xff}, mad.PortCountersLen)); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range (&fabric.Port{Counters: full}).Readings() {
+	for _, r := range readings(&fabric.Port{Counters: full}) {
 		if !r.Saturated() {
 			t.Errorf("%s = %d is not the end of %d bits", r.Name, r.Value, r.Bits)
 		}

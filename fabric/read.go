@@ -306,6 +306,7 @@ func portFromDocument(n *Node, d *PortDocument) error {
 	if p.Extended, err = countersFromMap[mad.PortCountersExtended](d.ExtendedCounters); err != nil {
 		return err
 	}
+	p.CountersAfter = d.CountersAfter
 	var words PortDocument
 	words.words(p)
 	if d.State != words.State || d.PhysicalState != words.PhysicalState || d.Width != words.Width ||

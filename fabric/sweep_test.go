@@ -160,6 +160,71 @@ func TestCounters(t *testing.T) {
 	})
 }
 
+// TestCountersOfDownPorts checks that a switch is asked for the counters of a link that has died,
+// and of a port that never had one, and that the readings have their times.
+func TestCountersOfDownPorts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := subnet.FatTree(2, 2, 1)
+		net.Delay = roundTrip
+		leaf := net.Node("leaf1")
+		net.Disconnect(leaf, 2)
+		leaf.Ports[2].Counters = mad.PortCountersExtended{LinkDownedCounter: 3, SymbolErrorCounter: 70000}
+		net.Node("spine0").Delay = 5 * roundTrip
+		topology := discover(t, net.Transport("host0"), fabric.Options{Counters: true})
+		id := fabric.PortID{Node: leaf.GUID, Port: 2}
+		if p := topology.Port(id); p.IsLinkUp() || p.Counters == nil || p.Counters.LinkDownedCounter != 3 {
+			t.Errorf("counters of a port that is down = %+v", p.Counters)
+		}
+		if !topology.Complete {
+			t.Errorf("unreached %v", topology.Unreached)
+		}
+		found := false
+		for _, ends := range topology.CountedEnds() {
+			found = found || len(ends) == 1 && ends[0] == id
+		}
+		if !found {
+			t.Errorf("CountedEnds() = %v, want %v too", topology.CountedEnds(), id)
+		}
+		near := topology.CountersRead(fabric.PortID{Node: net.Node("leaf0").GUID, Port: 1})
+		far := topology.CountersRead(fabric.PortID{Node: net.Node("spine0").GUID, Port: 2})
+		// host0 and leaf0 answer after 1 round trip each time, spine0 after 6.
+		if !near.After(topology.Started) || far.Sub(near) < 10*roundTrip ||
+			far.After(topology.Started.Add(topology.Duration)) {
+			t.Errorf("read %v and %v after the start, in a sweep of %v",
+				near.Sub(topology.Started), far.Sub(topology.Started), topology.Duration)
+		}
+		if at := topology.CountersRead(fabric.PortID{Node: leaf.GUID}); !at.IsZero() {
+			t.Errorf("the counters of port 0 were read at %v, want never", at)
+		}
+		again := reread(t, topology)
+		if got, want := again.Port(id).CountersAfter, topology.Port(id).CountersAfter; got != want || want == 0 {
+			t.Errorf("saved and read: %v after the start, want %v", got, want)
+		}
+	})
+}
+
+// TestCountersWithoutManager checks that a subnet without a manager is complete without the
+// counters of the ports that are down, which need LIDs too.
+func TestCountersWithoutManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := subnet.FatTree(2, 2, 1)
+		net.Delay = roundTrip
+		for _, n := range net.Nodes {
+			clear(n.LIDs)
+			n.PortInfo = func(_ uint8, info *mad.PortInfo) {
+				if info.PortState == mad.PortStateActive {
+					info.PortState = mad.PortStateInitialize
+				}
+			}
+		}
+		net.Disconnect(net.Node("leaf0"), 2)
+		topology := discover(t, net.Transport("host0"), fabric.Options{Counters: true})
+		if !topology.Complete || topology.HasCounters() {
+			t.Errorf("complete %t, unreached %v", topology.Complete, topology.Unreached)
+		}
+	})
+}
+
 func TestDeadNodesCostABoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(32, 32, 4)

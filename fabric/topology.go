@@ -75,10 +75,14 @@ type Port struct {
 	// Path is the directed route to an adapter's port. For ports of a switch, use the node's Path.
 	Path mad.Path
 	// Counters and Extended are the port's counters, if Options.Counters was set and the port is
-	// active. Extended is nil if the agent has none; Counters is nil if Extended includes all of
-	// them (mad.PerformanceAdditionalExtended).
+	// active, or is a port of a switch. Extended is nil if the agent has none; Counters is nil if
+	// Extended includes all of them (mad.PerformanceAdditionalExtended). They may include counters
+	// that the agent doesn't have: see Node.Readings.
 	Counters *mad.PortCounters
 	Extended *mad.PortCountersExtended
+	// CountersAfter is when they were read: the time since Topology.Started. 0 in a file of an
+	// older version.
+	CountersAfter time.Duration
 }
 
 // HasPeer reports whether the other end of the cable is known.

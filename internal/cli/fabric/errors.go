@@ -30,9 +30,11 @@ func newFabricErrorsCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "errors [NODE...]",
 		Short: "List error counters above their thresholds, and with --interval their rates",
-		Long: `Read the counters of all active ports and list the error counters above their thresholds, with both
-ends of the cable. With NODE, list only the cables with an end at that node, or at its port N if
-"[N]" follows a name or GUID.
+		Long: `Read the counters of all active ports, and of the switch ports that are not active, and list the
+error counters above their thresholds, with both ends of the cable. A port that is down keeps the
+counters of the link that it had; the note shows its state. Counters that a port doesn't implement
+(PortXmitWait and QP1Dropped are optional) are not listed. With NODE, list only the cables with an
+end at that node, or at its port N if "[N]" follows a name or GUID.
 
 By default the threshold of each error counter is 0. --thresholds FILE reads other thresholds from a
 file with a line for each counter, "Name=VALUE" as in infiniband-diags or "Name: VALUE" (YAML); #
@@ -67,7 +69,8 @@ Exit codes:
 		"read the counters twice, this `TIME` apart: 10s, or a number of seconds")
 	set.StringVar(&f.since, "since", "", "compare with the counters in the topology saved in `FILE`")
 	set.StringVar(&f.thresholds, "thresholds", "", "read the thresholds from `FILE`")
-	set.BoolVarP(&f.all, "all", "a", false, "list all counters, including traffic counters")
+	set.BoolVarP(&f.all, "all", "a", false,
+		"list all counters, including traffic counters; of ports that are down those that aren't 0")
 	cmd.MarkFlagsMutuallyExclusive("interval", "since")
 	_ = cmd.MarkFlagFilename("since", "json")
 	_ = cmd.MarkFlagFilename("thresholds")
@@ -100,7 +103,10 @@ type linkErrorsReport struct {
 // counterReport is one counter at one end.
 type counterReport struct {
 	// At is the end of the cable that has the counter: a or b.
-	At    string `json:"at"`
+	At   string    `json:"at"`
+	Read time.Time `json:"read"` // when
+	// State is the port's state if it is not active.
+	State string `json:"state,omitempty"`
 	Name  string `json:"name"`
 	Value uint64 `json:"value"`
 	Bits  int    `json:"bits"`
@@ -244,10 +250,8 @@ func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabr
 	r := errorsReport{
 		Schema: fabricErrorsSchema, Sweep: newSweepReport(t), Thresholds: limits, Links: []linkErrorsReport{},
 	}
-	elapsed := time.Duration(0)
 	if earlier != nil {
-		elapsed = t.Started.Sub(earlier.Started)
-		r.Since, r.Seconds = new(earlier.Started.UTC()), elapsed.Seconds()
+		r.Since, r.Seconds = new(earlier.Started.UTC()), t.Started.Sub(earlier.Started).Seconds()
 	}
 	for _, ends := range t.CountedEnds() {
 		if !chosen.hasEnd(ends...) {
@@ -258,13 +262,16 @@ func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabr
 			one.B = new(endOf(t, ends[1]))
 		}
 		for i, id := range ends {
-			readings := t.Port(id).Readings()
-			if readings == nil {
+			changes := changesOf(t, earlier, id)
+			if changes == nil {
 				continue
 			}
 			r.Ports++
-			one.Counters = append(one.Counters,
-				r.list([]string{"a", "b"}[i], changesOf(earlier, id, readings, elapsed), all)...)
+			at := portCounters{at: []string{"a", "b"}[i], read: t.CountersRead(id).UTC()}
+			if p := t.Port(id); !p.IsActive() && id.Port != 0 {
+				at.state, at.down = stateText(p), !p.IsLinkUp()
+			}
+			one.Counters = append(one.Counters, r.list(at, changes, all)...)
 		}
 		if len(one.Counters) > 0 {
 			r.Links = append(r.Links, one)
@@ -274,25 +281,39 @@ func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabr
 	return r
 }
 
-// changesOf compares the counters of a port with an earlier reading, nil for none.
-func changesOf(
-	earlier *fabric.Topology, id fabric.PortID, readings []fabric.Reading, elapsed time.Duration,
-) []fabric.Change {
-	var before []fabric.Reading
-	if earlier != nil {
-		if p := earlier.Port(id); p != nil {
-			before = p.Readings()
-		}
+// changesOf compares the counters of a port with an earlier reading, nil for none. The time between
+// the two is that of this port: a sweep of a large fabric takes seconds.
+func changesOf(t, earlier *fabric.Topology, id fabric.PortID) []fabric.Change {
+	readings := t.Node(id.Node).Readings(id.Port)
+	if readings == nil {
+		return nil
+	}
+	if earlier == nil || earlier.Node(id.Node) == nil {
+		return fabric.Changes(nil, readings, 0)
+	}
+	before := earlier.Node(id.Node).Readings(id.Port)
+	elapsed := time.Duration(0)
+	if before != nil {
+		elapsed = t.CountersRead(id).Sub(earlier.CountersRead(id))
 	}
 	return fabric.Changes(before, readings, elapsed)
 }
 
+// portCounters describes the port whose counters are listed.
+type portCounters struct {
+	at    string // a or b
+	read  time.Time
+	state string // if it is not active
+	down  bool
+}
+
 // list returns the counters to list.
-func (r *errorsReport) list(at string, changes []fabric.Change, all bool) []counterReport {
+func (r *errorsReport) list(port portCounters, changes []fabric.Change, all bool) []counterReport {
 	var list []counterReport
 	for _, c := range changes {
 		one := counterReport{
-			At: at, Name: c.Name, Value: c.Value, Bits: c.Bits, Exceeded: r.Thresholds.Exceeded(c.Reading),
+			At: port.at, Read: port.read, State: port.state,
+			Name: c.Name, Value: c.Value, Bits: c.Bits, Exceeded: r.Thresholds.Exceeded(c.Reading),
 			Saturated: c.Saturated(), Delta: c.Delta, PerSecond: c.PerSecond, Reset: c.Reset, AtLeast: c.AtLeast,
 			isError: c.IsError,
 		}
@@ -300,7 +321,7 @@ func (r *errorsReport) list(at string, changes []fabric.Change, all bool) []coun
 		if fault {
 			r.Faults++
 		}
-		if fault || all {
+		if fault || all && (c.Value > 0 || !port.down) {
 			list = append(list, one)
 		}
 	}
@@ -400,6 +421,8 @@ func (c *counterReport) note() output.Cell {
 		return note
 	case c.Reset:
 		return output.Warn("was reset")
+	case c.State != "":
+		return output.Warn("the port is " + c.State)
 	}
 	return output.Plain("")
 }

@@ -367,3 +367,45 @@ func TestSecondReadingCutShort(t *testing.T) {
 		})
 	}
 }
+
+// TestErrorsByPort checks the rates of a port, which rest on the times at which this port was read,
+// and the note of a port that is down.
+func TestErrorsByPort(t *testing.T) {
+	net := subnet.FatTree(2, 2, 1)
+	net.Node("leaf0").Ports[2].Counters.LinkDownedCounter = 1
+	net.Disconnect(net.Node("leaf0"), 2)
+	leaf := fabric.PortID{Node: net.Node("leaf0").GUID, Port: 1}
+	before, after := sweptNet(t, net), sweptNet(t, net)
+	after.Started = before.Started.Add(10 * time.Second)
+	before.Port(leaf).CountersAfter, after.Port(leaf).CountersAfter = time.Second, 3*time.Second
+	after.Port(leaf).Counters.SymbolErrorCounter = 24
+	chosen, err := selectNodes(after, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newErrorsReport(after, before, chosen, fabric.DefaultThresholds(), false)
+	var got []string
+	for _, l := range r.Links {
+		for _, c := range l.Counters {
+			row := r.row(&l, &c, false)
+			cells := []string{row[0].Text, row[1].Text, row[2].Text, row[4].Text, row[6].Text}
+			got = append(got, strings.Join(cells, "|"))
+			if at := after.CountersRead(leaf); c.Name == "SymbolErrorCounter" && !c.Read.Equal(at) {
+				t.Errorf("read at %v, want %v", c.Read, at)
+			}
+		}
+	}
+	want := []string{
+		"leaf0[1]|SymbolErrorCounter|24|2|", // in 12 seconds
+		"leaf0[2]|LinkDownedCounter|1|0|the port is DOWN (Polling)",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || r.Faults != 2 {
+		t.Errorf("%d faults (-want +got):\n%s", r.Faults, diff)
+	}
+	all := newErrorsReport(after, before, chosen, fabric.DefaultThresholds(), true)
+	for _, l := range all.Links {
+		if l.A.Port == 2 && l.B == nil && len(l.Counters) != 1 {
+			t.Errorf("--all lists %d counters of a port that is down, want the one that isn't 0", len(l.Counters))
+		}
+	}
+}

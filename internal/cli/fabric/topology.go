@@ -53,7 +53,7 @@ that --save writes and --from reads.
 	cli.SetFormats(cmd, append([]output.Format{formatTree}, append(output.Formats(), formatDot)...)...)
 	cmd.Flags().BoolVar(&o.Routes, "routes", false, "also read the forwarding tables, which trace --from needs")
 	cmd.Flags().BoolVar(&o.Counters, "counters", false,
-		"also read the counters of the ports that are up, which errors --from needs")
+		"also read the counters of the ports, which errors --from needs")
 	cmd.Flags().BoolVar(&o.Multicast, "multicast", false, "also read the multicast forwarding tables")
 	cmd.Flags().BoolVar(&o.SubnetManagers, "managers", true, "also query the subnet managers, which sm --from needs")
 	return cmd

@@ -52,6 +52,9 @@ type Node struct {
 	Manager *mad.SMInfo
 	// PortInfo, if set, changes the PortInfo of a port in the node's response.
 	PortInfo func(port uint8, info *mad.PortInfo)
+	// Performance are the capabilities of the node's performance agent; nil: extended traffic
+	// counters and PortXmitWait, as ibsim has.
+	Performance *mad.ClassPortInfo
 	// Multicast is a switch's multicast forwarding table.
 	Multicast map[ib.LID]fabric.PortSet
 
@@ -65,6 +68,9 @@ type Port struct {
 	PeerPort uint8
 	Counters mad.PortCountersExtended
 	Mellanox *mad.ExtendedPortInfo // nil: the port doesn't have that attribute
+	// Tables are further attributes of the performance agent, by their bytes: PortSamplesControl,
+	// PortRcvErrorDetails, …
+	Tables map[mad.Attribute][]byte
 }
 
 // New returns an empty subnet.
