@@ -290,8 +290,9 @@ func (p *Port) hasLID(lid ib.LID) bool {
 
 // Tiers returns the distance of each switch from the hosts: 1 for switches that hosts are connected
 // to, and one more for each cable from there. Adapters and routers have 0. A switch with a few
-// hosts, and far fewer than its neighbours, is not a leaf, because a management server or an
-// aggregation node may be connected to a spine. Switches without any connection to hosts have 1.
+// hosts, and far fewer than its neighbours, is not a leaf, because a management server may be
+// connected to a spine. Aggregation nodes are no hosts. Switches without any connection to hosts
+// have 1.
 func (t *Topology) Tiers() map[ib.GUID]int {
 	tiers := make(map[ib.GUID]int, len(t.Nodes))
 	hosts := t.hostCounts()
@@ -338,12 +339,12 @@ func (t *Topology) isLeaf(n *Node, hosts map[ib.GUID]int) bool {
 	return true
 }
 
-// hostCounts counts the adapters at each switch.
+// hostCounts counts the hosts' adapters at each switch.
 func (t *Topology) hostCounts() map[ib.GUID]int {
 	counts := map[ib.GUID]int{}
 	for _, n := range t.Nodes {
 		for number := range n.Ports {
-			if p := &n.Ports[number]; n.Info.NodeType == mad.NodeTypeCA && p.HasPeer() {
+			if p := &n.Ports[number]; n.Info.NodeType == mad.NodeTypeCA && n.IsHost() && p.HasPeer() {
 				counts[p.Peer.Node]++
 			}
 		}

@@ -99,6 +99,31 @@ func (n *Node) GUID() ib.GUID { return n.Info.NodeGUID }
 // IsSwitch reports whether the node forwards packets within the subnet.
 func (n *Node) IsSwitch() bool { return n.Info.NodeType == mad.NodeTypeSwitch }
 
+// IsHost reports whether the node is the adapter of a host, or a router: neither a switch nor an
+// aggregation node.
+func (n *Node) IsHost() bool { return !n.IsSwitch() && !n.IsAggregation() }
+
+// Marks of aggregation nodes: see Node.IsAggregation.
+const (
+	vendorMellanox      = 0x2c9
+	deviceAggregation   = 0xcf09
+	describeAggregation = "Mellanox Technologies Aggregation Node"
+)
+
+// IsAggregation reports whether the node is the aggregation node of a switch (SHARP): a channel
+// adapter inside the switch, at a port beyond the external ones (41 of a Quantum switch), which
+// computes reductions and belongs to no host. The marks are those that ibnetdiscover prints of it
+// at an MQM8700: vendid 0x2c9 with devid 0xcf09, and the description "Mellanox Technologies
+// Aggregation Node", of which one is enough.
+//
+// Virtual functions need no such rule: the subnet doesn't see their ports (MLNX_OFED user manual,
+// "Virtual Function InfiniBand Ports": one HCA is observable by the network).
+func (n *Node) IsAggregation() bool {
+	return n.Info.NodeType == mad.NodeTypeCA &&
+		(n.Info.VendorID == vendorMellanox && n.Info.DeviceID == deviceAggregation ||
+			n.Description.String() == describeAggregation)
+}
+
 // LID returns the base LID of a port; for any port of a switch that of port 0; 0 if unknown.
 func (n *Node) LID(port uint8) ib.LID {
 	if n.IsSwitch() {

@@ -27,6 +27,9 @@ type Hop struct {
 	// In and Out are the ports by which the packet enters and leaves the node. In is 0 at the
 	// source, Out is 0 at the destination.
 	In, Out uint8
+	// Others are the other ports of a switch by which the packet could leave it on a way that is no
+	// longer.
+	Others []uint8
 }
 
 // Trace is the path of packets from one port to another.
@@ -38,6 +41,11 @@ type Trace struct {
 	// Warnings are the reasons to doubt the path: LIDs that other ports have too, ends that belong
 	// to different subnets or follow different subnet managers.
 	Warnings []string
+	// OneOfSeveral reports whether packets may take other ways too: a switch on the path has
+	// another port towards a switch. The linear forwarding table names one port for a LID. Adaptive
+	// routing, which a sweep doesn't read, chooses among several, in some topologies also on longer
+	// ways.
+	OneOfSeveral bool
 }
 
 // ErrNoLID is the error of a trace from or to a port that has no LID.
@@ -114,6 +122,9 @@ func (t *Topology) Trace(from, to Endpoint, lookup RouteLookup) (Trace, error) {
 		if err != nil {
 			return tr, fmt.Errorf("trace %s to %s: %w", from.Port, to.Port, err)
 		}
+		var others int
+		hop.Others, others = w.otherWays(hop)
+		tr.OneOfSeveral = tr.OneOfSeveral || others > 0
 		tr.Hops = append(tr.Hops, hop)
 		if w.end != "" {
 			tr.End, tr.Reason = w.end, w.reason
@@ -121,6 +132,48 @@ func (t *Topology) Trace(from, to Endpoint, lookup RouteLookup) (Trace, error) {
 		}
 		at = t.Node(at.Node).Ports[hop.Out].Peer
 	}
+}
+
+// otherWays returns the ports for Hop.Others, and the number of all other ports towards switches. A
+// packet that leaves for an adapter has no other way.
+func (w *walk) otherWays(h Hop) (shortest []uint8, all int) {
+	n := w.t.Node(h.Node)
+	if !n.IsSwitch() || h.Out == 0 || n.Ports[h.Out].HasPeer() && !w.t.isSwitch(n.Ports[h.Out].Peer) {
+		return nil, 0
+	}
+	if w.distance == nil {
+		w.distance = w.t.distances(w.to.Node)
+	}
+	for number := 1; number < len(n.Ports); number++ {
+		p := &n.Ports[number]
+		if port := uint8(number); port == h.In || port == h.Out || !p.IsActive() || !w.t.isSwitch(p.Peer) {
+			continue
+		}
+		all++
+		if d, ok := w.distance[p.Peer.Node]; ok && d < w.distance[h.Node] {
+			shortest = append(shortest, uint8(number))
+		}
+	}
+	return shortest, all
+}
+
+// distances returns the number of cables from each switch to a node, over active ports.
+func (t *Topology) distances(to ib.GUID) map[ib.GUID]int {
+	distance := map[ib.GUID]int{to: 0}
+	front := []ib.GUID{to}
+	for len(front) > 0 {
+		n := t.Node(front[0])
+		front = front[1:]
+		for number := range n.Ports {
+			p := &n.Ports[number]
+			if _, seen := distance[p.Peer.Node]; seen || !p.IsActive() || !t.isSwitch(p.Peer) {
+				continue
+			}
+			distance[p.Peer.Node] = distance[n.GUID()] + 1
+			front = append(front, p.Peer.Node)
+		}
+	}
+	return distance
 }
 
 // doubts returns the warnings of a trace that don't depend on the path.
@@ -162,8 +215,10 @@ type walk struct {
 	to     PortID // of several ports with the LID, the one that is meant
 	lookup RouteLookup
 	seen   map[ib.GUID]bool // switches
-	end    TraceEnd         // empty until the walk ends
-	reason string
+	// distance of each switch from the end, in cables; nil until it is needed
+	distance map[ib.GUID]int
+	end      TraceEnd // empty until the walk ends
+	reason   string
 }
 
 // stop ends the walk.

@@ -128,6 +128,50 @@ func TestTrace(t *testing.T) {
 	}
 }
 
+// TestTraceOtherWays checks where the linear tables name one of several ways.
+func TestTraceOtherWays(t *testing.T) {
+	for _, test := range []struct {
+		name, from, to string
+		leaves, spines int
+		spoil          func(t *fabric.Topology)
+		want           string // the other ports of each hop on ways that are no longer
+		several        bool
+	}{
+		{"two spines", "host0", "host3", 2, 2, nil, "[] [4] [] [] []", true},
+		{"three spines", "host0", "host3", 2, 3, nil, "[] [4 5] [] [] []", true},
+		{"one spine", "host0", "host3", 2, 1, nil, "[] [] [] [] []", false},
+		{"one spine that could send to a third leaf", "host0", "host3", 3, 1, nil, "[] [] [] [] []", true},
+		{"one switch", "host0", "host1", 2, 3, nil, "[] [] []", false},
+		{"to a switch", "host0", "spine0", 2, 2, nil, "[] [] []", true},
+		{"a spine that is not active", "host0", "host3", 2, 2, func(t *fabric.Topology) {
+			node(t, "leaf0").Ports[4].Info.PortState = mad.PortStateInitialize
+		}, "[] [] [] [] []", false},
+		{"a black hole that adaptive routing may avoid", "host0", "host3", 2, 2, func(t *fabric.Topology) {
+			p := &node(t, "leaf0").Ports[3]
+			p.Peer, p.Info.PortPhysicalState = fabric.PortID{}, mad.PortPhysicalStatePolling
+		}, "[] [4]", true},
+	} {
+		topology := swept(t, subnet.FatTree(test.leaves, 2, test.spines))
+		if test.spoil != nil {
+			test.spoil(topology)
+		}
+		from, _ := topology.Find(test.from)
+		to, _ := topology.Find(test.to)
+		tr, err := topology.Trace(from, to, fabric.RoutesRead)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, h := range tr.Hops {
+			got = append(got, fmt.Sprintf("%d", h.Others))
+		}
+		if text := strings.Join(got, " "); text != test.want || tr.OneOfSeveral != test.several {
+			t.Errorf("%s: other ports %s, one of several: %t, want %s, %t",
+				test.name, text, tr.OneOfSeveral, test.want, test.several)
+		}
+	}
+}
+
 func node(t *fabric.Topology, name string) *fabric.Node {
 	e, err := t.Find(name)
 	if err != nil {

@@ -409,3 +409,105 @@ func TestErrorsByPort(t *testing.T) {
 		}
 	}
 }
+
+// runOn runs a command of fabric on a saved topology and returns its output.
+func runOn(t *testing.T, topology *fabric.Topology, code int, args ...string) string {
+	t.Helper()
+	var saved, stdout, stderr bytes.Buffer
+	if err := topology.WriteJSON(&saved); err != nil {
+		t.Fatal(err)
+	}
+	app := cli.NewApp(Commands())
+	app.Stdin, app.Stdout, app.Stderr = &saved, &stdout, &stderr
+	app.IsTerminal = func(any) bool { return false }
+	app.Environ = []string{"HOME=" + t.TempDir()}
+	if got := app.Run(t.Context(), append([]string{"fabric", "--from", "-"}, args...)); got != code {
+		t.Errorf("fabric %v ends with %d, want %d: %s", args, got, code, &stderr)
+	}
+	return stdout.String()
+}
+
+// TestAggregationLists checks that an aggregation node is counted and named as such, and not listed
+// as a host.
+func TestAggregationLists(t *testing.T) {
+	net := subnet.FatTree(2, 2, 1)
+	inside := net.Node("host3")
+	inside.VendorID, inside.DeviceID = 0x2c9, 0xcf09
+	inside.Description = "Mellanox Technologies Aggregation Node"
+	topology := sweptNet(t, net)
+	if r := newSweepReport(topology); r.Hosts != 3 || r.AggregationNodes != 1 || r.Switches != 3 {
+		t.Errorf("%d hosts, %d aggregation nodes, %d switches; want 3, 1 and 3",
+			r.Hosts, r.AggregationNodes, r.Switches)
+	}
+	if got := newNodeReport(topology.Node(inside.GUID)).Type; got != "aggregation-node" {
+		t.Errorf("type = %q", got)
+	}
+	for _, test := range []struct {
+		command string
+		with    []string
+		without string
+	}{
+		{"hosts", []string{"host0", "host1", "host2"}, "Aggregation"},
+		{"topology", []string{
+			"3 switches, 3 hosts, 1 aggregation node, 6 links", "aggr [2] Mellanox Technologies Aggregation Node[1]",
+		}, "host [2] Mellanox"},
+		{"topology -o table", []string{"aggregation-node"}, "nothing"},
+	} {
+		stdout := runOn(t, topology, cli.ExitOK, strings.Fields(test.command)...)
+		for _, want := range test.with {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("%s doesn't print %q:\n%s", test.command, want, stdout)
+			}
+		}
+		if strings.Contains(stdout, test.without) {
+			t.Errorf("%s prints %q:\n%s", test.command, test.without, stdout)
+		}
+	}
+}
+
+// TestTraceNotes checks what trace prints of other ways, and of LIDs that several ports have.
+func TestTraceNotes(t *testing.T) {
+	routed := func(net *subnet.Subnet) *fabric.Topology {
+		var topology *fabric.Topology
+		synctest.Test(t, func(t *testing.T) {
+			var err error
+			net.Delay = time.Millisecond
+			if topology, err = fabric.Discover(t.Context(), net.Transport("host0"),
+				fabric.Options{Routes: true}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		return topology
+	}
+	const note = "note: the linear tables name one of several ways: adaptive routing, which the sweep doesn't " +
+		"read and can't rule out, may choose "
+	twice := subnet.FatTree(2, 2, 2)
+	twice.Node("host3").LIDs[1] = twice.Node("host1").LIDs[1]
+	for _, test := range []struct {
+		net  *subnet.Subnet
+		to   string
+		code int
+		want []string
+	}{
+		{subnet.FatTree(2, 2, 3), "host3", cli.ExitOK, []string{
+			"arrives, 4 hops", note + "another at leaf0 (2 other ports)",
+		}},
+		{subnet.FatTree(3, 2, 1), "host3", cli.ExitOK, []string{"arrives, 4 hops", note + "a longer one"}},
+		{twice, "host3", cli.ExitFault, []string{
+			"stray: host1[1] has LID 3 too", "warning: LID 3 of host3[1] also belongs to host1[1]: ",
+		}},
+	} {
+		topology := routed(test.net)
+		stdout := strings.Join(strings.Fields(runOn(t, topology, test.code, "trace", "host0", test.to)), " ")
+		for _, want := range test.want {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("trace to %s doesn't print %q:\n%s", test.to, want, stdout)
+			}
+		}
+	}
+	near := runOn(t, routed(subnet.FatTree(2, 2, 3)), cli.ExitOK, "trace", "host0", "host1")
+	if strings.Contains(near, "note:") {
+		t.Errorf("trace at one switch prints a note:\n%s", near)
+	}
+	runOn(t, routed(twice), cli.ExitUsage, "trace", "host0", "3")
+}

@@ -230,7 +230,8 @@ func newFabricHostsCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 		Short: "List the hosts' adapters and the switch ports they are connected to",
 		Long: `List all channel adapters (and routers), or only those that NODE selects: a name, a pattern such as
 "gpu0*", a GUID or a LID. For an adapter with ports in two subnets, only the ports in this subnet
-are listed.
+are listed. Aggregation nodes (SHARP), which are inside switches, are no hosts: "fabric topology -o
+table" lists them.
 
 ` + exitCodesListed + fabricExitCodes,
 		Example: "  rdmactl fabric hosts\n  rdmactl fabric hosts \"gpu00*\" -o wide",
@@ -284,7 +285,7 @@ type hostPortReport struct {
 // nodeReport has the fields that all nodes have in common.
 type nodeReport struct {
 	Name       string  `json:"name"`
-	Type       string  `json:"type"` // switch, hca or router
+	Type       string  `json:"type"` // switch, hca, router or aggregation-node
 	GUID       ib.GUID `json:"guid"`
 	SystemGUID ib.GUID `json:"systemGUID"`
 	VendorID   uint32  `json:"vendorID"` // an IEEE OUI
@@ -304,6 +305,9 @@ func newNodeReport(n *fabric.Node) nodeReport {
 		r.Type = "switch"
 	case mad.NodeTypeRouter:
 		r.Type = "router"
+	}
+	if n.IsAggregation() {
+		r.Type = "aggregation-node"
 	}
 	r.PortsUp, r.Active = n.PortsUp()
 	return r
@@ -343,7 +347,9 @@ func listNodes(app *cli.App, cmd *cobra.Command, flags *fabricFlags, patterns []
 	if err != nil {
 		return err
 	}
-	nodes := slices.DeleteFunc(chosen.nodes, func(n *fabric.Node) bool { return n.IsSwitch() != switches })
+	nodes := slices.DeleteFunc(chosen.nodes, func(n *fabric.Node) bool {
+		return n.IsSwitch() != switches || !switches && !n.IsHost()
+	})
 	var document any
 	var table output.Table
 	what := "switch"

@@ -27,8 +27,10 @@ type sweepReport struct {
 	// Seconds is the duration of the sweep.
 	Seconds  float64 `json:"seconds"`
 	Switches int     `json:"switches"`
-	Hosts    int     `json:"hosts"` // adapters and routers
-	Links    int     `json:"links"`
+	Hosts    int     `json:"hosts"` // hosts' adapters, and routers
+	// AggregationNodes are the channel adapters inside switches (SHARP), which belong to no host.
+	AggregationNodes int `json:"aggregationNodes"`
+	Links            int `json:"links"`
 	// Complete is true if every request was answered.
 	Complete  bool                       `json:"complete"`
 	Sent      int                        `json:"sent"` // MADs, retries included
@@ -43,9 +45,12 @@ func newSweepReport(t *fabric.Topology) sweepReport {
 		Anomalies: append([]fabric.Anomaly{}, anomalies(t)...),
 	}
 	for _, n := range t.Nodes {
-		if n.IsSwitch() {
+		switch {
+		case n.IsSwitch():
 			r.Switches++
-		} else {
+		case n.IsAggregation():
+			r.AggregationNodes++
+		default:
 			r.Hosts++
 		}
 	}

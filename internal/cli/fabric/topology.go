@@ -102,15 +102,20 @@ func treeBlocks(t *fabric.Topology) []output.Block {
 	tiers := t.Tiers()
 	nodes := t.NodesByName()
 	byTier := map[int][]*fabric.Node{}
-	hosts := 0
+	switches, hosts, aggregation := 0, 0, ""
 	for _, n := range nodes {
-		if n.IsSwitch() {
+		switch {
+		case n.IsSwitch():
 			byTier[tiers[n.GUID()]] = append(byTier[tiers[n.GUID()]], n)
-		} else {
+			switches++
+		case n.IsHost():
 			hosts++
 		}
 	}
-	head := fmt.Sprintf("%s, %s, %s", switchCount(len(nodes)-hosts), english.Count(hosts, "host"),
+	if k := len(nodes) - switches - hosts; k > 0 {
+		aggregation = ", " + english.Count(k, "aggregation node")
+	}
+	head := fmt.Sprintf("%s, %s%s, %s", switchCount(switches), english.Count(hosts, "host"), aggregation,
 		english.Count(len(t.Links()), "link"))
 	blocks := []output.Block{output.Line(output.Bold(head))}
 	for _, tier := range slices.Backward(slices.Sorted(maps.Keys(byTier))) {
@@ -167,11 +172,14 @@ func treeOf(t *fabric.Topology, n *fabric.Node, tiers map[ib.GUID]int) [][]outpu
 	return lines
 }
 
-// direction returns "up", "down" or "host" for a neighbour, padded to equal length.
+// direction returns "up", "down", "host" or "aggr" (an aggregation node) for a neighbour, padded to
+// equal length.
 func direction(tiers map[ib.GUID]int, n, peer *fabric.Node) string {
 	switch d := tiers[peer.GUID()] - tiers[n.GUID()]; {
 	case d > 0:
 		return "up   "
+	case peer.IsAggregation():
+		return "aggr "
 	case !peer.IsSwitch():
 		return "host "
 	case d < 0:

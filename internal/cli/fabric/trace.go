@@ -1,8 +1,10 @@
 package fabric
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +28,9 @@ switch, always port 0 is used, which has the switch's LID. If DST is a LID, the 
 this LID are followed; so each path to a port with several LIDs can be traced. No packet is sent
 along the path: the link states are those that the sweep read. A path to a node that has DST's LID
 too doesn't reach DST. Warnings name LIDs that several ports have, and ends that belong to different
-subnets or follow different subnet managers.
+subnets or follow different subnet managers. The tables name one port for a LID; with adaptive
+routing, which is common in recent fabrics, a switch chooses among several. The sweep can't read
+that, so a note says so if a switch on the path has another port to a switch.
 
 A saved topology must include the forwarding tables:
 "rdmactl fabric topology --routes --save FILE".
@@ -64,6 +68,9 @@ type traceReport struct {
 	// Warnings are the reasons to doubt the path: LIDs that other ports have too, different subnet
 	// prefixes, several master subnet managers.
 	Warnings []string `json:"warnings"`
+	// OneOfSeveral is true if the linear forwarding tables name one of several ways, because
+	// adaptive routing can't be ruled out.
+	OneOfSeveral bool `json:"oneOfSeveral"`
 }
 
 // hopReport is a node on the path.
@@ -75,6 +82,9 @@ type hopReport struct {
 	// In and Out are ports; In is absent at the source, Out at the end.
 	In  *uint8 `json:"in,omitempty"`
 	Out *uint8 `json:"out,omitempty"`
+	// Others are the other ports by which the packet could leave a switch on a way that is no
+	// longer.
+	Others []int `json:"others,omitempty"`
 	// Link is the link to the next node.
 	Link *hopLinkReport `json:"link,omitempty"`
 }
@@ -145,6 +155,7 @@ func newTraceReport(t *fabric.Topology, tr fabric.Trace) traceReport {
 	r := traceReport{
 		Schema: fabricTraceSchema, Sweep: newSweepReport(t), From: endOf(t, tr.From.Port), To: endOf(t, tr.To.Port),
 		Hops: []hopReport{}, End: tr.End, Reason: tr.Reason, Warnings: append([]string{}, tr.Warnings...),
+		OneOfSeveral: tr.OneOfSeveral,
 	}
 	r.From.LID, r.To.LID = tr.From.LID, tr.To.LID
 	for i, h := range tr.Hops {
@@ -156,6 +167,9 @@ func newTraceReport(t *fabric.Topology, tr fabric.Trace) traceReport {
 			one.LID = n.LID(tr.From.Port.Port)
 		} else {
 			one.In = new(h.In)
+		}
+		for _, port := range h.Others {
+			one.Others = append(one.Others, int(port))
 		}
 		if h.Out != 0 {
 			p := &n.Ports[h.Out]
@@ -212,7 +226,27 @@ func (r *traceReport) blocks() []output.Block {
 	for _, w := range r.Warnings {
 		blocks = append(blocks, output.Line(output.Warn("warning: "+w).Flow(0)))
 	}
+	if r.OneOfSeveral {
+		blocks = append(blocks, output.Line(output.Plain(r.otherWays()).Flow(0)))
+	}
 	return blocks
+}
+
+// otherWays returns the note on adaptive routing.
+func (r *traceReport) otherWays() string {
+	var list []string
+	for _, h := range r.Hops {
+		if k := len(h.Others); k > 0 {
+			list = append(list,
+				fmt.Sprintf("%s (%s)", cmp.Or(h.Name, guidText(h.Node)), english.Count(k, "other port")))
+		}
+	}
+	where := "a longer one"
+	if len(list) > 0 {
+		where = "another at " + strings.Join(list, ", ")
+	}
+	return "note: the linear tables name one of several ways: adaptive routing, which the sweep doesn't read and " +
+		"can't rule out, may choose " + where
 }
 
 // hopCount formats the number of cables on a path.
