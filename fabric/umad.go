@@ -75,6 +75,11 @@ func smiParents(ctx context.Context) map[string]string {
 	if err != nil {
 		return nil
 	}
+	return parentsOf(devices)
+}
+
+// parentsOf returns the parents of the devices of type SMI by their names.
+func parentsOf(devices []rdmanl.Device) map[string]string {
 	parents := map[string]string{}
 	for _, d := range devices {
 		if d.Type != nil && *d.Type == rdmanl.RDMA_DEVICE_TYPE_SMI {

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/rdmakit/rdmakit/internal/edge/rdmanl"
 	"github.com/rdmakit/rdmakit/internal/edge/umad"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
@@ -78,5 +81,19 @@ func TestServeWithoutQP0(t *testing.T) {
 	if n != 0 || !errors.Is(err, ErrNoSubnetManagement) || !errors.Is(err, syscall.EPROTONOSUPPORT) ||
 		err.Error() != want {
 		t.Errorf("Send = %d, %v, want %s", n, err, want)
+	}
+}
+
+// TestParents checks that only the parents of SMI devices count, by the type that nldev reports
+// (RDMA_NLDEV_ATTR_DEV_TYPE; enum rdma_nl_dev_type has SMI as its first value).
+func TestParents(t *testing.T) {
+	const smi, other = 1, 2
+	got := parentsOf([]rdmanl.Device{
+		{Name: "mlx5_0"},
+		{Name: "smi1", Type: new(uint8(smi)), Parent: "mlx5_0"},
+		{Name: "sub2", Type: new(uint8(other)), Parent: "mlx5_0"},
+	})
+	if diff := gocmp.Diff(map[string]string{"smi1": "mlx5_0"}, got); diff != "" {
+		t.Errorf("parents (-want +got):\n%s", diff)
 	}
 }

@@ -141,11 +141,14 @@ func (s LinkSpeed) GbpsPerLane() float64 {
 // ActiveSpeed returns the active speed of the link. ext is the [ExtendedPortInfo] of the
 // same port, which is needed to distinguish FDR10 from QDR, or nil.
 //
-// Extended speeds are used if they are set, whatever CapabilityMask says: devices
-// without extended speeds leave them zero.
+// This is the one rule for speeds outside of the programs of infiniband-diags: the fastest of
+// XDR (LinkSpeedExt2Active), of FDR to NDR (LinkSpeedExtActive), and of SDR to QDR
+// (LinkSpeedActive), where ext makes FDR10 of QDR. Extended speeds are used if they are
+// set, whatever CapabilityMask says: devices without extended speeds leave them zero, and
+// for the external ports of a switch the mask isn't valid.
 func (a *PortInfo) ActiveSpeed(ext *ExtendedPortInfo) LinkSpeed {
 	var fdr10 uint8
-	if ext != nil {
+	if ext != nil && a.LinkSpeedActive == speedQDR {
 		fdr10 = ext.LinkSpeedActive
 	}
 	return speedSet(a.LinkSpeedActive, fdr10, a.LinkSpeedExtActive, a.LinkSpeedExt2Active).Fastest()
@@ -184,6 +187,9 @@ func (a *PortInfo) SupportedSpeed(ext *ExtendedPortInfo) LinkSpeed {
 func (a *PortInfo) EnabledSpeed(ext *ExtendedPortInfo) LinkSpeed {
 	return a.EnabledSpeeds(ext).Fastest()
 }
+
+// speedQDR is QDR in LinkSpeedActive.
+const speedQDR = 4
 
 // extendedSpeedsDisabled is the value of LinkSpeedExtEnabled that enables no extended speed
 // (specification section 14.2.5.6).

@@ -111,6 +111,11 @@ func TestSpeeds(t *testing.T) {
 			fdr10, "FDR10", "FDR10", "FDR10",
 		},
 		{
+			"DDR, where FDR10 is said to be active",
+			mad.PortInfo{LinkSpeedActive: 2, LinkSpeedSupported: 7, LinkSpeedEnabled: 7},
+			fdr10, "DDR", "FDR10", "FDR10",
+		},
+		{
 			"EDR of NDR, none enabled",
 			mad.PortInfo{
 				LinkSpeedActive: 4, LinkSpeedExtActive: 2, LinkSpeedExtSupported: 15, LinkSpeedExtEnabled: 30,
