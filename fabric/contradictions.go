@@ -16,12 +16,12 @@ func (t *Topology) Contradictions() []Anomaly {
 	ports := t.lidPorts()
 	list := sharedLIDs(t, ports)
 	configured := slices.DeleteFunc(slices.Clone(ports), func(p lidPort) bool { return !p.configured })
-	list = append(list, differing(AnomalySubnetPrefix, t.Origin, configured,
+	list = append(list, differing(AnomalySubnetPrefix, configured,
 		func(p *mad.PortInfo) ib.SubnetPrefix { return p.GIDPrefix },
 		func(n int, v ib.SubnetPrefix) string {
 			return fmt.Sprintf("%s subnet prefix 0x%016x", doing(n, "has", "have"), uint64(v))
 		})...)
-	list = append(list, differing(AnomalyMasterLID, t.Origin, configured,
+	list = append(list, differing(AnomalyMasterLID, configured,
 		func(p *mad.PortInfo) ib.LID { return p.MasterSMLID },
 		func(n int, v ib.LID) string {
 			return fmt.Sprintf("%s the subnet manager at LID %d", doing(n, "follows", "follow"), uint16(v))
@@ -99,9 +99,9 @@ func (t *Topology) portName(id PortID) string {
 }
 
 // differing lists each value that is not the most frequent one, at the first port that has it. Of
-// equally frequent values, that of the origin counts, or else the one that was seen first.
+// equally frequent values, the first counts: that of the local node, which comes first.
 func differing[V comparable](
-	kind AnomalyKind, origin PortID, ports []lidPort, value func(*mad.PortInfo) V, text func(int, V) string,
+	kind AnomalyKind, ports []lidPort, value func(*mad.PortInfo) V, text func(int, V) string,
 ) []Anomaly {
 	counts, first := map[V]int{}, map[V]PortID{}
 	var order []V
@@ -114,13 +114,9 @@ func differing[V comparable](
 	if len(order) < 2 {
 		return nil
 	}
-	own := func(v V) bool {
-		return slices.ContainsFunc(ports,
-			func(p lidPort) bool { return p.id.Node == origin.Node && value(p.info) == v })
-	}
 	common := order[0]
 	for _, v := range order[1:] {
-		if counts[v] > counts[common] || counts[v] == counts[common] && own(v) && !own(common) {
+		if counts[v] > counts[common] {
 			common = v
 		}
 	}

@@ -53,6 +53,25 @@ func TestContradictions(t *testing.T) {
 			[]string{"subnet-prefix host2[1]: 1 port has subnet prefix 0xfec0000000000001; " +
 				"6 ports have subnet prefix 0xfe80000000000000"},
 		},
+		{
+			"the local port alone in another subnet", func(s *subnet.Subnet) { s.Node("host0").PortInfo = prefix },
+			[]string{"subnet-prefix host0[1]: 1 port has subnet prefix 0xfec0000000000001; " +
+				"6 ports have subnet prefix 0xfe80000000000000"},
+		},
+		{
+			"half of the ports: the local port's counts", func(s *subnet.Subnet) {
+				s.Node("leaf0").Ports[2].Peer.Dead = true // host1: six ports are left
+				for _, name := range []string{"host0", "host2", "leaf1"} {
+					s.Node(name).PortInfo = prefix
+				}
+				s.Node("host0").PortInfo = func(p uint8, info *mad.PortInfo) {
+					prefix(p, info)
+					info.CapabilityMask |= mad.CapabilityIsSM
+				}
+			},
+			[]string{"subnet-prefix leaf0[0]: 3 ports have subnet prefix 0xfe80000000000000; " +
+				"3 ports have subnet prefix 0xfec0000000000001"},
+		},
 		{"a port that waits for its manager", func(s *subnet.Subnet) {
 			s.Node("host2").PortInfo = func(p uint8, info *mad.PortInfo) {
 				prefix(p, info)

@@ -59,6 +59,9 @@ func TestCountersByCapability(t *testing.T) {
 					got = append(got, r)
 				}
 			}
+			if topology.Port(fabric.PortID{Node: host.GUID, Port: 1}).CountersAfter <= 0 {
+				t.Errorf("%s: the readings have no time", test.name)
+			}
 			sent := [2]int{
 				c.sent[asked{mad.ClassPerformance, mad.AttributePortCounters}],
 				c.sent[asked{mad.ClassPerformance, mad.AttributePortCountersExtended}],

@@ -172,6 +172,27 @@ func TestTraceOtherWays(t *testing.T) {
 	}
 }
 
+// TestTraceOtherWaysAcross has a switch beside the path that is as far from the end as the switch
+// in front of it: the way through it is longer.
+func TestTraceOtherWaysAcross(t *testing.T) {
+	net := subnet.New()
+	a, b, end := net.Add("a", mad.NodeTypeSwitch, 4), net.Add("b", mad.NodeTypeSwitch, 4),
+		net.Add("end", mad.NodeTypeSwitch, 4)
+	from, to := net.Add("host0", mad.NodeTypeCA, 1), net.Add("host1", mad.NodeTypeCA, 1)
+	net.Connect(a, 1, from, 1)
+	net.Connect(a, 2, end, 1)
+	net.Connect(a, 3, b, 1)
+	net.Connect(b, 2, end, 2)
+	net.Connect(end, 3, to, 1)
+	topology := swept(t, net)
+	source, _ := topology.Find("host0")
+	target, _ := topology.Find("host1")
+	tr, err := topology.Trace(source, target, fabric.RoutesRead)
+	if err != nil || len(tr.Hops) != 4 || len(tr.Hops[1].Others) != 0 || !tr.OneOfSeveral {
+		t.Errorf("Trace = %+v, %v, want no other way as short, but one that is longer", tr, err)
+	}
+}
+
 func node(t *fabric.Topology, name string) *fabric.Node {
 	e, err := t.Find(name)
 	if err != nil {

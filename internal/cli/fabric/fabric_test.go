@@ -511,3 +511,28 @@ func TestTraceNotes(t *testing.T) {
 	}
 	runOn(t, routed(twice), cli.ExitUsage, "trace", "host0", "3")
 }
+
+// TestTwoMasters lists two masters of a topology that was saved without the anomaly, as an older
+// version does.
+func TestTwoMasters(t *testing.T) {
+	topology := sweptNet(t, subnet.FatTree(2, 2, 1))
+	for i, n := range topology.Nodes[1:3] {
+		topology.SubnetManagers = append(topology.SubnetManagers, fabric.SubnetManager{
+			Port: fabric.PortID{Node: n.GUID(), Port: 1}, LID: n.LID(1),
+			Info: mad.SMInfo{GUID: n.GUID(), State: mad.SMStateMaster, Priority: uint8(i)},
+		})
+	}
+	stdout := runOn(t, topology, cli.ExitFault, "sm")
+	if !strings.Contains(stdout, "two-masters") || strings.Count(stdout, " master ") < 2 {
+		t.Errorf("sm prints\n%s", stdout)
+	}
+	r := newManagersReport(topology)
+	for _, m := range r.SubnetManagers {
+		if got, one := m.stateCell(r.Masters), m.stateCell(1); got.Style != output.StyleBad ||
+			one.Style != output.StyleGood {
+			t.Errorf("state = %+v, of a single master %+v", got, one)
+		}
+	}
+	topology.SubnetManagers[1].Info.State = mad.SMStateStandby
+	runOn(t, topology, cli.ExitOK, "sm")
+}

@@ -157,15 +157,9 @@ func printManagers(app *cli.App, s *fabricView) error {
 		if m.Node != (ib.GUID{}) {
 			name = m.String()
 		}
-		state, priority, activity := output.Bad("no answer: "+m.Error), "", ""
+		state, priority, activity := m.stateCell(r.Masters), "", ""
 		if m.Error == "" {
-			state, priority, activity = output.Plain(m.State), fmt.Sprint(m.Priority), fmt.Sprint(m.Activity)
-			switch {
-			case m.State == "master" && r.Masters > 1:
-				state = output.Bad(m.State)
-			case m.State == "master":
-				state = output.Good(m.State)
-			}
+			priority, activity = fmt.Sprint(m.Priority), fmt.Sprint(m.Activity)
 		}
 		guid := ""
 		if !m.PortGUID.IsZero() {
@@ -197,6 +191,19 @@ func printManagers(app *cli.App, s *fabricView) error {
 		return cli.ExitSilently(cli.ExitFault)
 	}
 	return s.end()
+}
+
+// stateCell returns the state of a manager: a fault if it is one of several masters.
+func (m *subnetManagerReport) stateCell(masters int) output.Cell {
+	switch {
+	case m.Error != "":
+		return output.Bad("no answer: " + m.Error)
+	case m.State == "master" && masters > 1:
+		return output.Bad(m.State)
+	case m.State == "master":
+		return output.Good(m.State)
+	}
+	return output.Plain(m.State)
 }
 
 // isSplit reports whether an anomaly means that the ports aren't managed as one subnet.

@@ -2,6 +2,7 @@ package umad
 
 import (
 	"errors"
+	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -67,5 +68,48 @@ func TestCloseEndsReceive(t *testing.T) {
 	}
 	if err := c.Close(); err != nil {
 		t.Errorf("second Close = %v, want nil", err)
+	}
+}
+
+// TestPairConnOfFiles receives from two devices whose packets arrive at random times: none is lost,
+// and no Receive ends before its deadline without a packet.
+func TestPairConnOfFiles(t *testing.T) {
+	smi, smiPeer := pair(t)
+	gsi, gsiPeer := pair(t)
+	smi.agents, gsi.agents = 1, 1
+	c := &PairConn{pair: Pair{SMI: Port{Device: "smi1"}, GSI: Port{Device: "mlx5_0"}}, smi: smi, gsi: gsi}
+	const each = 3000
+	for i, peer := range []int{smiPeer, gsiPeer} {
+		go func() {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			for k := 0; k < each; {
+				switch _, err := unix.Write(peer, (&Packet{}).appendTo(nil)); {
+				case err == nil:
+					k++
+				case !errors.Is(err, unix.EAGAIN):
+					return // the test reports what is missing
+				}
+				time.Sleep(time.Duration(random.IntN(50)) * time.Microsecond)
+			}
+		}()
+	}
+	var got [3]Packet
+	received := map[uint32]int{}
+	deadline := time.Now().Add(time.Minute)
+	for received[0]+received[ofGSI] < 2*each {
+		n, err := c.Receive(t.Context(), got[:], deadline)
+		if n == 0 || err != nil {
+			t.Fatalf("Receive = %d, %v, %v before its deadline, after %v", n, err, time.Until(deadline), received)
+		}
+		for i := range n {
+			received[got[i].AgentID]++
+		}
+	}
+	if received[0] != each || received[ofGSI] != each {
+		t.Errorf("received %v, want %d of each device", received, each)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { c.Close() }) //nolint:errcheck // Receive reports it
+	if n, err := c.Receive(t.Context(), got[:], time.Time{}); n != 0 || !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Receive, closed while it waits = %d, %v, want os.ErrClosed", n, err)
 	}
 }
