@@ -205,6 +205,57 @@ func TestFleetLosesNode(t *testing.T) {
 	}
 }
 
+// liar is a worker that reports an edge of another node beside its own.
+type liar struct {
+	leader.Link
+	kind protocol.Kind // of the command to whose reply the edge is added
+	id   int
+}
+
+func (l liar) Do(ctx context.Context, c protocol.Command) (protocol.Reply, error) {
+	r, err := l.Link.Do(ctx, c)
+	if c.Kind == l.kind {
+		r.Edges = append(r.Edges, protocol.EdgeReply{
+			ID: l.id, Gbps: 1e6, Endpoints: []protocol.Endpoint{{QPN: 1}, {QPN: 2}},
+			Failure: &result.Failure{Step: result.StepData, Code: "other", Text: "invented"},
+		})
+	}
+	return r, err
+}
+
+// TestFleetForeignEdge checks that a worker that reports edges of others is taken out, and that
+// what these have reported stays.
+func TestFleetForeignEdge(t *testing.T) {
+	for _, kind := range []protocol.Kind{protocol.KindPrepare, protocol.KindConnect, protocol.KindRun} {
+		for id := -1; id <= 4; id++ { // four nodes in two pairs have the edges 0 to 3
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 4, 1)
+				_, first := fleetOf(t, r)
+				pairs := task(first, plan.StagePairs)
+				own := []int32{pairs.Flows[0].From, pairs.Flows[0].To, pairs.Flows[1].From, pairs.Flows[1].To}
+				of := own[3]
+				if id == 3 {
+					of = own[0]
+				}
+				r.links[of] = liar{r.links[of], kind, id}
+				f, p := fleetOf(t, r)
+				out, err := f.Measure(t.Context(), task(p, plan.StagePairs))
+				want := fmt.Sprintf("the worker reports edge %d, which is not one of its own", id)
+				if err != nil || len(out.Lost) != 1 || out.Lost[0].Node != of || out.Lost[0].Cause != want {
+					t.Fatalf("%s, edge %d: lost %v, %v", kind, id, out.Lost, err)
+				}
+				for _, s := range out.Samples {
+					with := s.From.Node == of || s.To.Node == of
+					failed := s.Detail != nil && s.Detail.Failure != nil
+					if with != failed || !with && !near(s.Gbps) {
+						t.Errorf("%s, edge %d: %+v %+v", kind, id, s, s.Detail)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestFleetDeadCard checks that a card without a way fails with the engine's own words, at the end
 // that noticed it.
 func TestFleetDeadCard(t *testing.T) {

@@ -228,12 +228,13 @@ func (r *round) do(ctx context.Context, commands []protocol.Command) {
 	}
 	byID := map[int]*protocol.EdgeReply{}
 	for i := range replies {
-		if errs[i] != nil && !r.f.lost[i] {
-			r.f.lost[i] = true
-			r.out.Lost = append(r.out.Lost, Lost{Node: int32(i), Cause: errs[i].Error()})
+		err := errs[i]
+		if err == nil {
+			err = r.takeEdges(int32(i), replies[i].Edges, byID)
 		}
-		for k := range replies[i].Edges {
-			byID[replies[i].Edges[k].ID] = &replies[i].Edges[k]
+		if err != nil && !r.f.lost[i] {
+			r.f.lost[i] = true
+			r.out.Lost = append(r.out.Lost, Lost{Node: int32(i), Cause: err.Error()})
 		}
 		r.takeParts(int32(i), replies[i].Collectives)
 	}
@@ -250,6 +251,19 @@ func (r *round) do(ctx context.Context, commands []protocol.Command) {
 			w.fail(h, h.reply.Failure)
 		}
 	})
+}
+
+// takeEdges takes what a node reported of its edges. The error is for edges of other nodes: a
+// worker that reports these would replace what they reported.
+func (r *round) takeEdges(node int32, list []protocol.EdgeReply, byID map[int]*protocol.EdgeReply) error {
+	for i := range list {
+		id := list[i].ID
+		if id < 0 || id/2 >= len(r.wires) || r.wires[id/2].halves[id%2].end.Node != node {
+			return fmt.Errorf("the worker reports edge %d, which is not one of its own", id)
+		}
+		byID[id] = &list[i]
+	}
+	return nil
 }
 
 // fail keeps the first failure of a connection, with the end at which it was.
