@@ -65,8 +65,8 @@ func (r *reduction) start() error {
 	switch {
 	case s.Nodes < 2 || s.Nodes > maxRanks || s.Rank < 0 || s.Rank >= s.Nodes:
 		return fmt.Errorf("all-reduce of rank %d of %d", s.Rank, s.Nodes)
-	case s.Bytes < floatSize || s.Bytes > maxBuffer:
-		return fmt.Errorf("all-reduce of %d bytes: not %d to %d", s.Bytes, floatSize, maxBuffer)
+	case s.Bytes < floatSize || s.Bytes > maxBuffer/2: // a message of a tree, and room to receive one
+		return fmt.Errorf("all-reduce of %d bytes: not %d to %d", s.Bytes, floatSize, maxBuffer/2)
 	}
 	r.buffer = make([]float32, s.Bytes/floatSize)
 	for i := range r.buffer {

@@ -42,7 +42,7 @@ type edge struct {
 // pingSize is the size of the messages of round trips, in bytes.
 const pingSize = 64
 
-// maxBuffer limits the memory of an edge.
+// maxBuffer limits the memory of an edge in bytes, of all its slots.
 const maxBuffer = 64 << 20
 
 // layout returns the size of a slot in bytes and the number of slots of an edge's memory: source
@@ -50,15 +50,32 @@ const maxBuffer = 64 << 20
 func (e *edge) layout() (slot, slots int) {
 	switch e.spec.Role {
 	case protocol.RoleAsk, protocol.RoleAnswer:
-		return pingSize, 1 + receives
+		slot = pingSize
 	case protocol.RoleCollective:
-		return int(e.spec.Bytes), 1 + receives
+		slot = int(e.spec.Bytes)
+	default:
+		return e.w.cfg.Message, 2
 	}
-	return e.w.cfg.Message, 2
+	return slot, 1 + e.receives()
 }
 
-// receives is the number of receive requests that an edge with messages keeps posted.
-const receives = 8
+// mostReceives is the number of receive requests that an edge with messages keeps posted, if they
+// are small.
+const mostReceives = 8
+
+// receives returns the number of receive requests that an edge keeps posted, with the messages of a
+// collective as many as [maxBuffer] has room for. One is enough for any collective: an edge of a
+// tree carries one message each way, and a step of a ring whose peer isn't ready is repeated. More
+// keep a ring from waiting for these repetitions.
+func (e *edge) receives() int {
+	switch e.spec.Role {
+	case protocol.RoleAsk, protocol.RoleAnswer:
+		return mostReceives
+	case protocol.RoleCollective:
+		return max(1, min(mostReceives, maxBuffer/max(1, int(e.spec.Bytes))-1))
+	}
+	return 0
+}
 
 // cappedDepth is the number of outstanding WRITEs of a pair of cards whose rate is limited: what
 // they send at once is the burst that others feel.
@@ -85,8 +102,8 @@ func (e *edge) open(ctx context.Context) error {
 		return fmt.Errorf("%d flows: not 1 to %d", e.spec.Flows, protocol.MaxFlows)
 	}
 	slot, slots := e.layout()
-	if slot < 4 || slot > maxBuffer {
-		return fmt.Errorf("messages of %d bytes: not 4 to %d", slot, maxBuffer)
+	if slot < 4 || slot > maxBuffer/slots {
+		return fmt.Errorf("messages of %d bytes: not 4 to %d", slot, maxBuffer/slots)
 	}
 	at, err := e.address(ctx, d, card)
 	if err != nil {
@@ -98,7 +115,7 @@ func (e *edge) open(ctx context.Context) error {
 	for range e.spec.Flows {
 		qp, err := e.pd.CreateQP(verbs.QPConfig{
 			SendCQ: e.sends, RecvCQ: e.recvs,
-			Capacity: verbs.QPCapacity{MaxSendWR: e.perFlow(), MaxRecvWR: receives},
+			Capacity: verbs.QPCapacity{MaxSendWR: e.perFlow(), MaxRecvWR: max(1, e.receives())},
 		})
 		if err != nil {
 			return err
@@ -153,7 +170,7 @@ func (e *edge) create(d *verbs.Device, size int) (err error) {
 	if e.mr, err = e.pd.RegisterMemory(e.memory, options); err != nil {
 		return err
 	}
-	depth := e.spec.Flows * max(e.perFlow(), receives)
+	depth := e.spec.Flows * max(e.perFlow(), e.receives())
 	for _, cq := range []**verbs.CompletionQueue{&e.sends, &e.recvs} {
 		if *cq, err = d.CreateCQ(verbs.CQConfig{Depth: depth, Wait: e.w.cfg.Wait}); err != nil {
 			return err
@@ -164,20 +181,12 @@ func (e *edge) create(d *verbs.Device, size int) (err error) {
 
 // postReceives posts the receive requests of edges with messages.
 func (e *edge) postReceives() error {
-	if !e.messages() {
-		return nil
-	}
-	for i := range receives {
+	for i := range e.receives() {
 		if err := e.postReceive(i); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (e *edge) messages() bool {
-	r := e.spec.Role
-	return r == protocol.RoleAsk || r == protocol.RoleAnswer || r == protocol.RoleCollective
 }
 
 func (e *edge) postReceive(i int) error {

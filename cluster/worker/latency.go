@@ -121,7 +121,7 @@ func (e *edge) receive(ctx context.Context) ([]byte, error) {
 	}
 	slot, _ := e.layout()
 	i, n := int(wc.ID), int(wc.Bytes)
-	if n > slot || i >= receives {
+	if n > slot || i >= e.receives() {
 		return nil, fmt.Errorf("a message of %d bytes arrived instead of %d", n, slot)
 	}
 	b := slices.Clone(e.memory[(1+i)*slot : (1+i)*slot+n])

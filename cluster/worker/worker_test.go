@@ -100,6 +100,7 @@ func TestWrongCommands(t *testing.T) {
 			{protocol.Edge{Flows: 65, Role: protocol.RoleSend}, "65 flows: not 1 to 64"},
 			{protocol.Edge{Flows: 1, Role: protocol.RoleCollective, Bytes: 1 << 40}, "messages of 1099511627776 bytes"},
 			{protocol.Edge{Flows: 1, Role: protocol.RoleCollective, Bytes: -1}, "messages of -1 bytes"},
+			{protocol.Edge{Flows: 1, Role: protocol.RoleCollective, Bytes: 32<<20 + 4}, "messages of 33554436 bytes"},
 		} {
 			got := prepare(t, w, c.edge)[0]
 			if got.Failure == nil || got.Failure.Step != result.StepPrepare ||
@@ -184,6 +185,64 @@ func TestForeign(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLargestCollective checks a ring and a tree with the largest buffer that a leader asks for:
+// then an edge has the fewest receive requests.
+func TestLargestCollective(t *testing.T) {
+	const size = 32 << 20
+	for _, c := range []struct {
+		algorithm string
+		edges     []protocol.Edge
+		peers     [][2]int
+		places    [2]protocol.Collective
+	}{
+		{
+			"ring",
+			[]protocol.Edge{
+				{ID: 0, Rail: 0, Bytes: size / 2},
+				{ID: 1, Rail: 1, Bytes: size / 2},
+				{ID: 2, Rail: 1, Bytes: size / 2},
+				{ID: 3, Rail: 0, Bytes: size / 2},
+			},
+			[][2]int{{0, 1}, {1, 0}, {2, 3}, {3, 2}},
+			[2]protocol.Collective{{Next: 0, Previous: 3, Parent: -1}, {Next: 2, Previous: 1, Parent: -1}},
+		},
+		{
+			"tree",
+			[]protocol.Edge{{ID: 0, Rail: 1, Bytes: size}, {ID: 1, Rail: 0, Bytes: size}},
+			[][2]int{{0, 1}, {1, 0}},
+			[2]protocol.Collective{
+				{Next: -1, Previous: -1, Parent: -1, Children: []int{1}}, {Next: -1, Previous: -1, Parent: 0},
+			},
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := start(t)
+			for i := range c.edges {
+				c.edges[i].Flows, c.edges[i].Role = 1, protocol.RoleCollective
+			}
+			edges := prepare(t, w, c.edges...)
+			connect := protocol.Command{Kind: protocol.KindConnect}
+			for _, p := range c.peers {
+				connect.Peers = append(connect.Peers, protocol.Peer{ID: p[0], Endpoints: edges[p[1]].Endpoints})
+			}
+			for _, e := range w.Do(t.Context(), connect).Edges {
+				if e.Failure != nil {
+					t.Fatal(c.algorithm, e.Failure)
+				}
+			}
+			run := protocol.Command{Kind: protocol.KindRun, Limit: time.Minute}
+			for rank, place := range c.places {
+				place.Algorithm, place.Rail, place.Rank, place.Nodes, place.Bytes = c.algorithm, rank, rank, 2, size
+				run.Collectives = append(run.Collectives, place)
+			}
+			parts := w.Do(t.Context(), run).Collectives
+			if len(parts) != 2 || parts[0].Failure != nil || parts[1].Failure != nil {
+				t.Errorf("%s: %+v", c.algorithm, parts)
+			}
+		})
+	}
 }
 
 // TestLatencySteps checks that round trips are half of what they take, as many as wanted, and that
