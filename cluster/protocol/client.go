@@ -43,10 +43,10 @@ type Client struct {
 	// Trust is for an invitation without a hash: it checks the proof of a leader, which must be
 	// bound to the hash of its certificate, and to that of Certificate. Dial must work a second
 	// time then. Nil: only a leader with the hash of the invitation is trusted.
-	Trust func(proof string, leader [sha256.Size]byte) error
+	Trust func(ctx context.Context, proof string, leader [sha256.Size]byte) error
 	// Prove returns a proof by which the worker joins if its invitation has no secret, bound to
 	// both hashes. It is called for each try.
-	Prove func(client, leader [sha256.Size]byte) (string, error)
+	Prove func(ctx context.Context, client, leader [sha256.Size]byte) (string, error)
 }
 
 // RefusedError is the error for a worker that the leader refuses.
@@ -165,7 +165,7 @@ func (l *link) meet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.Trust(r.Proof, leader); err != nil {
+	if err := l.Trust(ctx, r.Proof, leader); err != nil {
 		return fmt.Errorf("%s doesn't prove that it is the leader: %w", l.dialer.addr, err)
 	}
 	l.dialer.leader = leader
@@ -182,7 +182,7 @@ func (l *link) join(ctx context.Context) (string, error) {
 	var r joinResponse
 	err := l.retry(ctx, answerLimit, func(ctx context.Context) (err error) {
 		if q.Secret == "" && l.Prove != nil {
-			if q.Proof, err = l.Prove(l.own, l.dialer.leader); err != nil {
+			if q.Proof, err = l.Prove(ctx, l.own, l.dialer.leader); err != nil {
 				return &proveError{err}
 			}
 		}

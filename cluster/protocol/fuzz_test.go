@@ -33,8 +33,8 @@ func FuzzRequests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, path, body string, known bool) {
 		s, err := NewServer(ServerConfig{
 			Certificate: cert, Software: "v1",
-			Verify: func(string, [32]byte) (string, error) { return "", http.ErrNotSupported },
-			Prove:  func([32]byte) (string, error) { return "proof", nil },
+			Verify: func(context.Context, string, [32]byte) (string, error) { return "", http.ErrNotSupported },
+			Prove:  func(context.Context, [32]byte) (string, error) { return "proof", nil },
 		})
 		if err != nil {
 			t.Fatal(err)

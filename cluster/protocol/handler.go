@@ -35,11 +35,6 @@ type leaveRequest struct {
 	Why string `json:"why"`
 }
 
-// proofResponse is the leader's proof.
-type proofResponse struct {
-	Proof string `json:"proof"`
-}
-
 // handle answers a request.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	code, answer := s.answer(w, r)
@@ -74,7 +69,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (int, any) {
 		return s.answerJoin(w, r, client)
 	case "GET " + pathProof:
 		if s.cfg.Prove != nil {
-			return s.answerProof(client)
+			return s.answerProof(r.Context(), client)
 		}
 	case "POST " + pathNext:
 		if session == nil {
@@ -109,20 +104,11 @@ func (s *Server) answerJoin(w http.ResponseWriter, r *http.Request, client [sha2
 	if err := decode(w, r, maxJoin, &q); err != nil {
 		return refusal(err)
 	}
-	session, err := s.join(&q, client, r.RemoteAddr, connOf(r.Context()))
+	session, err := s.join(r.Context(), &q, client, r.RemoteAddr)
 	if err != nil {
 		return refusal(err)
 	}
 	return http.StatusOK, joinResponse{Name: session.Name()}
-}
-
-// answerProof answers a request for the leader's proof.
-func (s *Server) answerProof(client [sha256.Size]byte) (int, any) {
-	proof, err := s.cfg.Prove(client)
-	if err != nil { // its text is not for strangers
-		return refusal(refuse(http.StatusInternalServerError, "the leader has no proof"))
-	}
-	return http.StatusOK, proofResponse{Proof: proof}
 }
 
 // decode reads the body of a request, within limits of length and time.

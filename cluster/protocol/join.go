@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -24,8 +25,7 @@ type joinRequest struct {
 
 // joinResponse is the answer: the name that the leader uses for the worker.
 type joinResponse struct {
-	Name  string `json:"name,omitempty"`
-	Error string `json:"error,omitempty"`
+	Name string `json:"name,omitempty"`
 }
 
 // Limits of a joinRequest.
@@ -61,10 +61,10 @@ func (q *joinRequest) check() *RefusedError {
 // join admits a worker. A worker that repeats its request, because the answer was lost, is
 // recognized by its certificate.
 func (s *Server) join(
-	q *joinRequest, client [sha256.Size]byte, remote string, c *conn,
+	ctx context.Context, q *joinRequest, client [sha256.Size]byte, remote string,
 ) (*Session, *RefusedError) {
 	if err := q.check(); err != nil {
-		if g, _ := s.tickets.admit(q, client); g != nil {
+		if g, _ := s.tickets.admit(q); g != nil {
 			s.refused(q, remote, err)
 		}
 		return nil, err
@@ -72,11 +72,11 @@ func (s *Server) join(
 	if j := s.session(client); j != nil {
 		return j, nil
 	}
-	g, err := s.admit(q, client)
+	g, err := s.admit(ctx, q, client, remote)
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.add(q, g, client, remote, c)
+	j, err := s.add(q, g, client, remote, connOf(ctx))
 	if err != nil {
 		s.refused(q, remote, err)
 	}
@@ -95,12 +95,15 @@ func (s *Server) refused(q *joinRequest, remote string, err *RefusedError) {
 	s.cfg.Refused(name, remote, err)
 }
 
-// admit tries the tickets, then the proofs.
-func (s *Server) admit(q *joinRequest, client [sha256.Size]byte) (*grant, *RefusedError) {
-	for _, a := range []admission{&s.tickets, proofs{s.cfg.Verify}} {
-		if g, err := a.admit(q, client); g != nil || err != nil {
-			return g, err
-		}
+// admit tries the tickets, then the proof.
+func (s *Server) admit(
+	ctx context.Context, q *joinRequest, client [sha256.Size]byte, remote string,
+) (*grant, *RefusedError) {
+	if g, err := s.tickets.admit(q); g != nil || err != nil {
+		return g, err
+	}
+	if q.Proof != "" && s.cfg.Verify != nil {
+		return s.verify(ctx, q, client, remote)
 	}
 	return nil, refuse(http.StatusUnauthorized, "the worker has no invitation")
 }

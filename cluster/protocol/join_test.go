@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -369,19 +370,31 @@ func TestBegin(t *testing.T) {
 	}
 }
 
+// detailed is an error with more than the worker may know.
+type detailed struct {
+	text string
+	error
+}
+
+func (d detailed) Error() string { return d.text }
+func (d detailed) Unwrap() error { return d.error }
+
 // TestProofs joins without a secret and without the hash of the leader's certificate: both ends
 // prove what they are.
 func TestProofs(t *testing.T) {
 	var want [32]byte
 	var leader *protocol.Server
 	var once atomic.Bool
+	var heard refusals
 	cfg := protocol.ServerConfig{
-		Verify: func(proof string, client [32]byte) (string, error) {
+		Refused: heard.add,
+		Verify: func(_ context.Context, proof string, client [32]byte) (string, error) {
 			switch proof {
 			case fmt.Sprintf("worker %x of %x", client, leader.Hash()):
 				return "gpu-7", nil
 			case "other user":
-				return "", &protocol.RefusedError{Text: "uid 1001 is not that of the leader"}
+				refused := &protocol.RefusedError{Text: "uid 1001 is not that of the leader"}
+				return "", detailed{"user 1001 on node 7: " + refused.Text, refused}
 			case "bad name":
 				return "\x1b", nil
 			case "once":
@@ -391,7 +404,7 @@ func TestProofs(t *testing.T) {
 			}
 			return "", errors.New("credential replayed, key 0x123")
 		},
-		Prove: func(client [32]byte) (string, error) {
+		Prove: func(_ context.Context, client [32]byte) (string, error) {
 			if client == want {
 				return fmt.Sprintf("leader %x for %x", leader.Hash(), client), nil
 			}
@@ -402,13 +415,13 @@ func TestProofs(t *testing.T) {
 	leader = r.server
 	c := r.client(protocol.Invitation{Addr: "memory:1"}, "a")
 	c.Certificate, want, _ = protocol.NewIdentity(time.Now())
-	c.Trust = func(proof string, leader [32]byte) error {
+	c.Trust = func(_ context.Context, proof string, leader [32]byte) error {
 		if proof != fmt.Sprintf("leader %x for %x", leader, want) {
 			return fmt.Errorf("proof %q", proof)
 		}
 		return nil
 	}
-	c.Prove = func(client, leader [32]byte) (string, error) {
+	c.Prove = func(_ context.Context, client, leader [32]byte) (string, error) {
 		return fmt.Sprintf("worker %x of %x", client, leader), nil
 	}
 	session, ended := r.joined(c)
@@ -431,6 +444,14 @@ func TestProofs(t *testing.T) {
 			t.Errorf("proof %q: %d %s", proof, code, got)
 		}
 	}
+	slices.Sort(heard.all)
+	reported := []string{
+		"b: credential replayed, key 0x123", "b: the proof has a name that isn't printable",
+		"b: user 1001 on node 7: uid 1001 is not that of the leader",
+	}
+	if !slices.Equal(heard.all, reported) {
+		t.Errorf("the leader heard %q, want %q", heard.all, reported)
+	}
 	if code, text := r.peer(identity(t)).do(http.MethodGet, "/v1/proof", nil); code != http.StatusInternalServerError ||
 		text != `{"error":"the leader has no proof"}` {
 		t.Errorf("proof of the leader: %d %s", code, text)
@@ -442,26 +463,26 @@ func TestProofs(t *testing.T) {
 func TestUntrusted(t *testing.T) {
 	refuse := errors.New("not bound to this leader")
 	cfg := protocol.ServerConfig{
-		Prove: func([32]byte) (string, error) { return "passed on", nil },
-		Verify: func(string, [32]byte) (string, error) {
+		Prove: func(context.Context, [32]byte) (string, error) { return "passed on", nil },
+		Verify: func(context.Context, string, [32]byte) (string, error) {
 			t.Error("an untrusted leader was told a proof")
 			return "", nil
 		},
 	}
 	r, other := newRig(t, cfg), newRig(t, cfg)
 	c := r.client(protocol.Invitation{Addr: "memory:1"}, "a")
-	c.Prove = func(_, _ [32]byte) (string, error) { return "secret", nil }
+	c.Prove = func(context.Context, [32]byte, [32]byte) (string, error) { return "secret", nil }
 	if err := c.Work(t.Context(), nil); err == nil ||
 		err.Error() != "join the leader: the hash of its certificate is not known" {
 		t.Errorf("a worker that trusts nobody: %v", err)
 	}
-	c.Trust = func(string, [32]byte) error { return refuse }
+	c.Trust = func(context.Context, string, [32]byte) error { return refuse }
 	if err := c.Work(t.Context(), nil); !errors.Is(err, refuse) {
 		t.Errorf("a worker that isn't convinced: %v", err)
 	}
 	dial := c.Dial
 	swapped := false
-	c.Trust = func(string, [32]byte) error { swapped = true; return nil }
+	c.Trust = func(context.Context, string, [32]byte) error { swapped = true; return nil }
 	c.Dial = func(ctx context.Context) (net.Conn, error) {
 		if swapped {
 			return other.dial(ctx, "10.0.0.1:1")
@@ -474,7 +495,7 @@ func TestUntrusted(t *testing.T) {
 	}
 	c.Dial, c.Trust = dial, nil
 	c.Invitation.Hash = r.server.Hash()
-	c.Prove = func(_, _ [32]byte) (string, error) { return "", refuse }
+	c.Prove = func(context.Context, [32]byte, [32]byte) (string, error) { return "", refuse }
 	if err := c.Work(t.Context(), nil); !errors.Is(err, refuse) || !strings.Contains(err.Error(), "make a proof") {
 		t.Errorf("a worker that can't make a proof: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/version"
@@ -30,23 +31,32 @@ type ServerConfig struct {
 	// Now is the clock of tickets; nil: the system's.
 	Now func() time.Time
 	// Refused is called for a worker that has an invitation and is refused nevertheless, with the
-	// name of its node and its address. It must not block.
+	// name of its node and its address, and for the first 32 refused proofs, with the error of
+	// Verify. It must not block.
 	Refused func(name, remote string, err *RefusedError)
 	// Verify checks a proof that a worker presents instead of a ticket, and returns the name of its
 	// node if the proof contains it. The proof must be bound to the hash of the worker's
 	// certificate, or anyone who sees it can reuse it. The worker receives the text of a
-	// [RefusedError], but not that of other errors. Verify may be called concurrently. Nil: only
+	// [RefusedError] in the error's chain, but not that of other errors. The context is that of the
+	// worker's request. Up to eight calls of Verify and Prove run at the same time. Nil: only
 	// tickets admit workers.
-	Verify func(proof string, client [sha256.Size]byte) (name string, err error)
+	Verify func(ctx context.Context, proof string, client [sha256.Size]byte) (name string, err error)
 	// Prove returns a proof that the leader is the leader, for a worker that doesn't know the hash
 	// of its certificate (see [Client.Trust]). It must be bound to both hashes. Anybody may ask for
-	// it, and concurrently. Nil: there is none.
-	Prove func(client [sha256.Size]byte) (string, error)
+	// it. The context is that of the request. Nil: there is none.
+	Prove func(ctx context.Context, client [sha256.Size]byte) (string, error)
 }
 
 const (
 	defaultLease = 30 * time.Second
 	maxSessions  = 1 << 16
+	// maxProofs is how many calls of Verify and Prove there may be at a time: strangers cause them,
+	// and each may start a program.
+	maxProofs = 8
+	// proofLimit is how long a request waits for its turn among them.
+	proofLimit = 4 * time.Second
+	// maxHeard is how many refused proofs are reported: strangers make as many as they like.
+	maxHeard = 32
 	// closeLimit is how long closing waits for answers that are being sent.
 	closeLimit = time.Second
 )
@@ -63,6 +73,8 @@ type Server struct {
 	once      sync.Once
 	wg        sync.WaitGroup // of Serve and ServeConn
 	more      chan struct{}  // has an element if queue has one
+	proofs    chan struct{}  // has an element for each call of Verify and Prove
+	heard     atomic.Int64   // refused proofs
 
 	mu       sync.Mutex
 	begun    bool
@@ -88,7 +100,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, hash: sha256.Sum256(cfg.Certificate.Certificate[0]), closed: make(chan struct{}),
-		more: make(chan struct{}, 1), strangers: newStrangers(cfg.Workers),
+		more: make(chan struct{}, 1), strangers: newStrangers(cfg.Workers), proofs: make(chan struct{}, maxProofs),
 		sessions: map[[sha256.Size]byte]*Session{}, names: map[string]*Session{},
 	}
 	s.http = s.newHTTP()

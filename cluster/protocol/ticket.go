@@ -30,13 +30,6 @@ const MinSecret = 16
 // ticketLife is how long a ticket admits workers.
 const ticketLife = 10 * time.Minute
 
-// admission is a way to admit workers.
-type admission interface {
-	// admit returns the grant for a request, or the reason for a refusal. Both are nil for a
-	// request without the credentials of this way.
-	admit(q *joinRequest, client [sha256.Size]byte) (*grant, *RefusedError)
-}
-
 // grant is a right to join. The server guards it by its mutex, once it was found.
 type grant struct {
 	host    string
@@ -112,8 +105,9 @@ func (t *tickets) find(secret [sha256.Size]byte) (found *grant) {
 	return found
 }
 
-// admit implements admission.
-func (t *tickets) admit(q *joinRequest, _ [sha256.Size]byte) (*grant, *RefusedError) {
+// admit returns the grant for a request, or the reason for a refusal. Both are nil for a request
+// without a secret.
+func (t *tickets) admit(q *joinRequest) (*grant, *RefusedError) {
 	if q.Secret == "" {
 		return nil, nil //nolint:nilnil // as documented
 	}
@@ -123,25 +117,4 @@ func (t *tickets) admit(q *joinRequest, _ [sha256.Size]byte) (*grant, *RefusedEr
 		return g, nil
 	}
 	return nil, refuse(http.StatusUnauthorized, "the invitation is unknown")
-}
-
-// proofs admits workers whose proof [ServerConfig.Verify] accepts.
-type proofs struct {
-	verify func(proof string, client [sha256.Size]byte) (string, error)
-}
-
-// admit implements admission. The worker receives the reason for a refusal only if it is a
-// RefusedError: other errors may reveal too much to a stranger.
-func (p proofs) admit(q *joinRequest, client [sha256.Size]byte) (*grant, *RefusedError) {
-	if q.Proof == "" || p.verify == nil {
-		return nil, nil //nolint:nilnil // as documented
-	}
-	name, err := p.verify(q.Proof, client)
-	if refused, ok := errors.AsType[*RefusedError](err); ok {
-		return nil, refuse(http.StatusUnauthorized, "%s", refused.Text)
-	}
-	if err != nil || name != "" && !printable(name) {
-		return nil, refuse(http.StatusUnauthorized, "the proof of the worker is not valid")
-	}
-	return &grant{host: name}, nil
 }

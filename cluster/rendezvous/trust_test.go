@@ -3,6 +3,7 @@ package rendezvous_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/rendezvous"
+	"github.com/rdmakit/rdmakit/internal/edge/munge"
 )
 
 // secret is a token that nobody can guess.
@@ -126,30 +128,72 @@ func TestWeakToken(t *testing.T) {
 // the worker is told why it is refused.
 func TestFunctions(t *testing.T) {
 	way := newToken(t, slurm, secret)
-	verify, prove := rendezvous.AtLeader(t.Context(), way, pair.Leader)
-	trust, proveWorker := rendezvous.AtWorker(t.Context(), way, pair.Worker)
-	fromLeader, err := prove(pair.Worker)
-	if err := errors.Join(err, trust(fromLeader, pair.Leader)); err != nil {
+	verify, prove := rendezvous.AtLeader(way, pair.Leader)
+	trust, proveWorker := rendezvous.AtWorker(way, pair.Worker)
+	fromLeader, err := prove(t.Context(), pair.Worker)
+	if err := errors.Join(err, trust(t.Context(), fromLeader, pair.Leader)); err != nil {
 		t.Errorf("the worker refuses the leader: %v", err)
 	}
-	if err := trust(fromLeader, rendezvous.Hash{3}); !errors.Is(err, rendezvous.ErrOtherProof) {
+	if err := trust(t.Context(), fromLeader, rendezvous.Hash{3}); !errors.Is(err, rendezvous.ErrOtherProof) {
 		t.Errorf("the worker trusts another leader: %v", err)
 	}
-	fromWorker, err := proveWorker(pair.Worker, pair.Leader)
+	fromWorker, err := proveWorker(t.Context(), pair.Worker, pair.Leader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name, err := verify(fromWorker, pair.Worker); name != "" || err != nil {
+	if name, err := verify(t.Context(), fromWorker, pair.Worker); name != "" || err != nil {
 		t.Errorf("the leader refuses the worker: %s, %v", name, err)
 	}
-	_, err = verify(fromLeader, pair.Worker)
+	_, err = verify(t.Context(), fromLeader, pair.Worker)
 	if refused, ok := errors.AsType[*protocol.RefusedError](err); !ok || refused.Status != http.StatusUnauthorized ||
-		!strings.Contains(refused.Text, "RDMAKIT_TOKEN of the worker: not a proof") {
+		refused.Text != rendezvous.ErrOtherProof.Error() ||
+		err.Error() != "RDMAKIT_TOKEN of the worker: "+refused.Text {
 		t.Errorf("its own proof: %v", err)
 	}
 	i, err := way.Find(t.Context(), nil)
 	if want := (protocol.Invitation{Addr: slurm.Leader}); i != want || err != nil {
 		t.Errorf("Find = %v, %v, want %v", i, err, want)
+	}
+}
+
+// failing is a way whose proofs are refused.
+type failing struct{ err error }
+
+func (f failing) Prove(context.Context, rendezvous.Role, rendezvous.Pair) (string, error) {
+	return "", f.err
+}
+
+func (f failing) Verify(context.Context, rendezvous.Role, string, rendezvous.Pair) error {
+	return f.err
+}
+
+// TestPassedOn checks which part of a reason a refused worker receives: none that reveals users,
+// files or the daemon to a stranger, while the leader has all of it.
+func TestPassedOn(t *testing.T) {
+	for _, q := range []struct {
+		cause error
+		known bool
+	}{
+		{rendezvous.ErrOtherUser, true},
+		{rendezvous.ErrOtherProof, true},
+		{munge.ErrExpired, true},
+		{munge.ErrRewound, true},
+		{munge.ErrReplayed, false},
+		{munge.ErrUnauthorized, false},
+		{munge.ErrBadCredential, false},
+		{munge.ErrNoDaemon, false},
+		{errors.New("exit status 1"), false},
+	} {
+		secret := fmt.Errorf("user 1001 on node7, /run/munge/munge.socket.2: %w: details", q.cause)
+		verify, _ := rendezvous.AtLeader(failing{secret}, pair.Leader)
+		_, err := verify(t.Context(), "x", pair.Worker)
+		if !errors.Is(err, q.cause) || err.Error() != secret.Error() {
+			t.Errorf("%v: the leader has %v", q.cause, err)
+		}
+		refused, ok := errors.AsType[*protocol.RefusedError](err)
+		if ok != q.known || ok && (refused.Text != q.cause.Error() || refused.Status != http.StatusUnauthorized) {
+			t.Errorf("%v: the worker receives %+v", q.cause, refused)
+		}
 	}
 }
 

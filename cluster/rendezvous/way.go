@@ -3,12 +3,14 @@ package rendezvous
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/rdmakit/rdmakit/cluster/launcher"
 	"github.com/rdmakit/rdmakit/cluster/protocol"
+	"github.com/rdmakit/rdmakit/internal/edge/munge"
 )
 
 // Task describes this process as a task of a job.
@@ -77,28 +79,52 @@ func statement(job string, from Role, p Pair) []byte {
 }
 
 // AtLeader returns the functions of a [protocol.ServerConfig] for a leader with a certificate. A
-// refused worker receives the reason.
-func AtLeader(ctx context.Context, t Trust, leader Hash) (
-	verify func(proof string, worker Hash) (name string, err error), prove func(worker Hash) (string, error),
+// refused worker receives the reason if that helps its user and reveals nothing to a stranger: only
+// its kind, without the details that the leader has.
+func AtLeader(t Trust, leader Hash) (
+	verify func(ctx context.Context, proof string, worker Hash) (name string, err error),
+	prove func(ctx context.Context, worker Hash) (string, error),
 ) {
-	verify = func(proof string, worker Hash) (string, error) {
-		if err := t.Verify(ctx, RoleWorker, proof, Pair{leader, worker}); err != nil {
-			return "", &protocol.RefusedError{Status: http.StatusUnauthorized, Text: err.Error()}
-		}
-		return "", nil
+	verify = func(ctx context.Context, proof string, worker Hash) (string, error) {
+		return "", passedOn(t.Verify(ctx, RoleWorker, proof, Pair{leader, worker}))
 	}
-	prove = func(worker Hash) (string, error) { return t.Prove(ctx, RoleLeader, Pair{leader, worker}) }
+	prove = func(ctx context.Context, worker Hash) (string, error) {
+		return t.Prove(ctx, RoleLeader, Pair{leader, worker})
+	}
 	return verify, prove
 }
 
+// passedOn returns the error of a proof, with the part of it that the worker may know.
+func passedOn(err error) error {
+	for _, known := range []error{ErrOtherUser, ErrOtherProof, munge.ErrExpired, munge.ErrRewound} {
+		if errors.Is(err, known) {
+			return &proofError{err, &protocol.RefusedError{Status: http.StatusUnauthorized, Text: known.Error()}}
+		}
+	}
+	return err
+}
+
+// proofError is the error of a proof with the part of it that the worker may know.
+type proofError struct {
+	err   error
+	known *protocol.RefusedError
+}
+
+// Error returns the whole error, for the leader.
+func (e *proofError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error and its known part.
+func (e *proofError) Unwrap() []error { return []error{e.err, e.known} }
+
 // AtWorker returns the functions of a [protocol.Client] for a worker with a certificate.
-func AtWorker(ctx context.Context, t Trust, worker Hash) (
-	trust func(proof string, leader Hash) error, prove func(worker, leader Hash) (string, error),
+func AtWorker(t Trust, worker Hash) (
+	trust func(ctx context.Context, proof string, leader Hash) error,
+	prove func(ctx context.Context, worker, leader Hash) (string, error),
 ) {
-	trust = func(proof string, leader Hash) error {
+	trust = func(ctx context.Context, proof string, leader Hash) error {
 		return t.Verify(ctx, RoleLeader, proof, Pair{leader, worker})
 	}
-	prove = func(worker, leader Hash) (string, error) {
+	prove = func(ctx context.Context, worker, leader Hash) (string, error) {
 		return t.Prove(ctx, RoleWorker, Pair{leader, worker})
 	}
 	return trust, prove

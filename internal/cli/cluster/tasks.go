@@ -103,7 +103,7 @@ func (f *verifyFlags) lead(ctx context.Context, app *cli.App, t launcher.Task, w
 	cfg := protocol.ServerConfig{Certificate: cert, Workers: f.tasks}
 	trust := way.Trust()
 	if trust != nil {
-		cfg.Verify, cfg.Prove = rendezvous.AtLeader(ctx, trust, hash)
+		cfg.Verify, cfg.Prove = rendezvous.AtLeader(trust, hash)
 	}
 	published := false
 	err = f.run(ctx, app, nil, cfg, func(ctx context.Context, h *host) ([]leader.Link, []string, error) {
@@ -213,7 +213,7 @@ func (f *verifyFlags) follow(ctx context.Context, app *cli.App, t launcher.Task,
 		if c.Certificate, hash, err = protocol.NewIdentity(time.Now()); err != nil {
 			return err
 		}
-		c.Trust, c.Prove = rendezvous.AtWorker(ctx, trust, hash)
+		c.Trust, c.Prove = rendezvous.AtWorker(trust, hash)
 	}
 	w := worker.New(worker.Config{Node: node})
 	return errors.Join(nodeErr, c.Work(ctx, w.Do), w.Close())

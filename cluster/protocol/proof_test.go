@@ -1,0 +1,101 @@
+package protocol_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rdmakit/rdmakit/cluster/protocol"
+)
+
+// TestProofTurns checks that strangers can't make the leader verify or make more than eight proofs
+// at a time, that requests wait for their turn only for a while, and that a proof whose worker has
+// gone isn't verified to the end.
+func TestProofTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running, most atomic.Int64
+		work := func(ctx context.Context) error {
+			defer running.Add(-1)
+			if now := running.Add(1); now > most.Load() {
+				most.Store(now)
+			}
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(10 * time.Second):
+				return nil
+			}
+		}
+		r := newRig(t, protocol.ServerConfig{
+			Verify: func(ctx context.Context, _ string, _ [32]byte) (string, error) { return "", work(ctx) },
+			Prove:  func(ctx context.Context, _ [32]byte) (string, error) { return "proof", work(ctx) },
+		})
+		request := func(ctx context.Context, i int) int {
+			p := r.peer(identity(t))
+			if i%2 == 0 {
+				q, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://leader/v1/proof", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer, err := p.http.Do(q)
+				if err != nil {
+					return 0
+				}
+				_ = answer.Body.Close()
+				return answer.StatusCode
+			}
+			code, _ := p.join("a", "", join{"proof": "x", "name": string(rune('a' + i))})
+			return code
+		}
+		codes := map[int]int{}
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		began := time.Now()
+		for i := range 12 {
+			wg.Go(func() {
+				code := request(t.Context(), i)
+				mu.Lock()
+				defer mu.Unlock()
+				codes[code]++
+				if took := time.Since(began); code == http.StatusTooManyRequests && took > 5*time.Second {
+					t.Errorf("refused after %v", took)
+				}
+			})
+		}
+		wg.Wait()
+		if codes[http.StatusOK] != 8 || codes[http.StatusTooManyRequests] != 4 || most.Load() != 8 {
+			t.Errorf("codes %v, %d at a time; want 8 times 200, 4 times 429, 8 at a time", codes, most.Load())
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if code := request(ctx, 0); code != 0 {
+			t.Errorf("a request that was given up: %d", code)
+		}
+		synctest.Wait()
+		if n := running.Load(); n != 0 {
+			t.Errorf("%d proofs are still being made for a worker that has gone", n)
+		}
+	})
+}
+
+// TestProofsHeard checks that strangers can't fill the leader's log with refused proofs.
+func TestProofsHeard(t *testing.T) {
+	var heard refusals
+	r := newRig(t, protocol.ServerConfig{
+		Refused: heard.add,
+		Verify:  func(context.Context, string, [32]byte) (string, error) { return "", errors.New("replayed") },
+	})
+	for range 40 {
+		if code, _ := r.peer(identity(t)).join("a", "", join{"proof": "x"}); code != http.StatusUnauthorized {
+			t.Fatalf("a refused proof: %d", code)
+		}
+	}
+	if n := len(heard.all); n != 32 {
+		t.Errorf("the leader heard of %d refused proofs, want 32", n)
+	}
+}
