@@ -67,14 +67,18 @@ func jobFolder(job string, getenv func(string) string) (string, error) {
 	return filepath.Join(cache, "rdmakit", "job-"+url.PathEscape(job)), nil
 }
 
-// NewFile returns the way for a task. It makes the folder, and fails if that isn't private.
+// NewFile returns the way for a task. It fails if the folder exists and isn't private. Publish
+// makes the folder, so that workers leave nothing on nodes with a home of their own.
 func NewFile(t Task, getenv func(string) string) (*File, error) {
 	folder, err := jobFolder(t.Job, getenv)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{folder: folder, job: t.Job, owner: os.Geteuid()}
-	root, err := f.open(true)
+	root, err := f.open(false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,20 @@ func (f *File) look(now time.Time) (protocol.Invitation, error) {
 	return i, nil
 }
 
+// refresh opens the folders above that of the job, the highest one first. NFS asks its server at
+// each open; otherwise it takes a folder for missing for up to a minute (acdirmax in nfs(5)).
+func (f *File) refresh() {
+	rdmakit := filepath.Dir(f.folder)
+	cache := filepath.Dir(rdmakit)
+	for _, name := range []string{filepath.Dir(cache), cache, rdmakit} {
+		if folder, err := os.Open(name); err == nil { // else the job's can't be opened either
+			_ = folder.Close() // nothing was written
+		}
+	}
+}
+
 func (f *File) read() (text []byte, err error) {
+	f.refresh()
 	root, err := f.open(false)
 	if err != nil {
 		return nil, err

@@ -83,6 +83,22 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestNewFile checks that a folder that isn't private is refused at once.
+func TestNewFile(t *testing.T) {
+	dir, getenv := home(t)
+	folder := newFile(t, getenv).Folder()
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("NewFile has made %v, %v", left, err)
+	}
+	if err := errors.Join(os.MkdirAll(folder, 0o700), os.Chmod(folder, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := NewFile(Task{Job: "12/3.0"}, getenv)
+	if _, ok := errors.AsType[*UntrustedError](err); !ok {
+		t.Errorf("a folder with permissions for others: %v", err)
+	}
+}
+
 // nobody is the second user of these tests.
 const nobody = 65534
 
@@ -185,8 +201,8 @@ func TestOtherUserFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	leader := newFile(t, getenv)
-	if err := errors.Join(os.Chmod(dir+"/.cache", 0o755), os.Chmod(dir+"/.cache/rdmakit", 0o755),
-		leader.Publish(t.Context(), invitation)); err != nil {
+	if err := errors.Join(leader.Publish(t.Context(), invitation), os.Chmod(dir+"/.cache", 0o755),
+		os.Chmod(dir+"/.cache/rdmakit", 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(leader.folder, fileName)
@@ -232,7 +248,7 @@ func TestWait(t *testing.T) {
 		{name: "only a dead leader", before: func(*File) {}, try: true, want: "its leader, dead:1: no answer"},
 	} {
 		t.Run(q.name, func(t *testing.T) {
-			_, getenv := home(t)
+			dir, getenv := home(t)
 			synctest.Test(t, func(t *testing.T) {
 				leader, worker := newFile(t, getenv), newFile(t, getenv)
 				old := *leader
@@ -264,6 +280,9 @@ func TestWait(t *testing.T) {
 				began := time.Now()
 				got, err := worker.Find(t.Context(), try)
 				took := time.Since(began)
+				if left, err := os.ReadDir(dir); q.name == "never" && (err != nil || len(left) != 0) {
+					t.Errorf("left in the home: %v, %v", left, err)
+				}
 				switch {
 				case q.want == "" && (got != invitation || err != nil || took.Truncate(time.Second) != 30*time.Second):
 					t.Errorf("Find = %v, %v after %v", got, err, took)
