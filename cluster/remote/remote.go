@@ -60,7 +60,7 @@ type Config struct {
 	// "version" prints must be Version, unless that is "".
 	RemotePath string
 	Version    string
-	// Parallel is how many hosts may be starting at a time; 0 is [DefaultParallel].
+	// Parallel is how many hosts may be starting at a time; 0 or less is [DefaultParallel].
 	Parallel int
 	// Connect is the limit for connecting to a host, unless the user's configuration of ssh has
 	// one; 0 is [DefaultConnect].
@@ -117,8 +117,8 @@ func Words(line string) ([]string, error) {
 
 // Start starts the program on all hosts and yields the result of each when it is known, in that
 // order; the same host twice is started twice. The sessions live until they are closed or ctx ends.
-// A loop that is left early ends the starts that are under way; sessions that were yielded remain
-// the caller's.
+// A loop that is left early, also by a panic, ends the starts that are under way; sessions that
+// were yielded remain the caller's.
 func Start(ctx context.Context, hosts []string, cfg Config) iter.Seq2[string, Result] {
 	return func(yield func(string, Result) bool) {
 		type started struct {
@@ -127,8 +127,8 @@ func Start(ctx context.Context, hosts []string, cfg Config) iter.Seq2[string, Re
 		}
 		s := newStarter(cfg)
 		starting, cancel := context.WithCancelCause(ctx)
-		results := make(chan started)
-		slots := make(chan struct{}, cmp.Or(cfg.Parallel, DefaultParallel))
+		results := make(chan started, len(hosts)) // nobody may take them
+		slots := make(chan struct{}, s.cfg.Parallel)
 		var wg sync.WaitGroup
 		for _, host := range hosts {
 			wg.Go(func() {
@@ -138,21 +138,19 @@ func Start(ctx context.Context, hosts []string, cfg Config) iter.Seq2[string, Re
 				results <- started{host, Result{session, err}}
 			})
 		}
-		over := false
 		defer func() {
 			cancel(errLeft)
 			wg.Wait()
+			close(results)
+			for r := range results { // the caller has left the loop
+				if r.Session != nil {
+					_ = r.Session.Close() // always nil
+				}
+			}
 		}()
 		for range hosts {
-			r := <-results
-			if over {
-				if r.Session != nil {
-					_ = r.Session.Close() // the caller has left the loop
-				}
-				continue
-			}
-			if over = !yield(r.host, r.Result); over {
-				cancel(errLeft)
+			if r := <-results; !yield(r.host, r.Result) {
+				return
 			}
 		}
 	}
@@ -173,6 +171,9 @@ type starter struct {
 func newStarter(cfg Config) *starter {
 	cfg.Connect = cmp.Or(cfg.Connect, DefaultConnect)
 	cfg.Limit = cmp.Or(cfg.Limit, DefaultLimit)
+	if cfg.Parallel <= 0 {
+		cfg.Parallel = DefaultParallel
+	}
 	return &starter{cfg: cfg, client: ssh.Client{Command: cfg.SSH}, builds: &builds{executable: cfg.Executable}}
 }
 

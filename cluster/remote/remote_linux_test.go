@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -201,6 +202,36 @@ func TestLeaveLoop(t *testing.T) {
 		t.Errorf("processes after the loop: %q, want that of one session", left)
 	}
 	exchange(t, kept)
+}
+
+// TestPanic leaves the loop by a panic while others are starting: they end, and the panic goes on.
+// A negative number of hosts at a time stands for the default.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	cfg := s.config("cat")
+	cfg.Parallel = -1
+	got := make(chan any)
+	go func() {
+		defer func() { got <- recover() }()
+		for _, r := range remote.Start(t.Context(), []string{"node1", "node2", "node3"}, cfg) {
+			if r.Err == nil {
+				_ = r.Session.Close() // always nil
+			}
+			panic("a fault of the caller")
+		}
+	}()
+	select {
+	case value := <-got:
+		if value != "a fault of the caller" {
+			t.Errorf("panic %v", value)
+		}
+	case <-time.After(limit):
+		t.Fatal("the panic is stuck")
+	}
+	if left := processes(t, s.file("ssh_config")); len(left) > 0 {
+		t.Errorf("processes after the loop: %q", left)
+	}
 }
 
 // TestShells logs in by the shells that users have.
