@@ -10,3 +10,5 @@ import (
 func detached() *syscall.SysProcAttr { return nil }
 
 func terminateGroup(p *os.Process) { _ = p.Kill() }
+
+func killGroup(p *os.Process) error { return p.Kill() }

@@ -14,3 +14,6 @@ func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true}
 // terminateGroup sends SIGTERM to ssh and to the programs that it has started to connect, such as
 // that of a jump host, which may outlive it.
 func terminateGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }
+
+// killGroup kills ssh and the programs that it has started.
+func killGroup(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }

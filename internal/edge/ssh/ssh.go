@@ -69,6 +69,7 @@ func (c Client) Settings(ctx context.Context, host string) (Settings, error) {
 	words := c.words("-G", "--", host)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the user's program
 	cmd.SysProcAttr = detached()
+	cmd.Cancel = func() error { return killGroup(cmd.Process) } // also what Match exec has started
 	cmd.WaitDelay = lingerTime
 	var stderr tail
 	cmd.Stderr = &stderr
@@ -121,11 +122,11 @@ func (s Settings) Options(connect time.Duration) []string {
 		set("LogLevel", "INFO")
 	}
 	// Older versions don't have these settings and don't print them.
-	for name, neutral := range map[string]string{
-		"RemoteCommand": "none", "SessionType": "default", "StdinNull": "no", "ForkAfterAuthentication": "no",
+	for _, o := range []struct{ name, neutral string }{
+		{"RemoteCommand", "none"}, {"SessionType", "default"}, {"StdinNull", "no"}, {"ForkAfterAuthentication", "no"},
 	} {
-		if v := s[strings.ToLower(name)]; v != "" && v != neutral {
-			set(name, neutral)
+		if v := s[strings.ToLower(o.name)]; v != "" && v != o.neutral {
+			set(o.name, o.neutral)
 		}
 	}
 	return out

@@ -108,6 +108,57 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestOptionsOrder checks that the options are in the same order each time.
+func TestOptionsOrder(t *testing.T) {
+	settings := ssh.Settings{
+		"remotecommand": "top", "sessiontype": "none", "stdinnull": "yes", "forkafterauthentication": "yes",
+	}
+	const want = "-o RemoteCommand=none -o SessionType=default -o StdinNull=no -o ForkAfterAuthentication=no"
+	for range 20 {
+		if got := strings.Join(settings.Options(0), " "); !strings.HasSuffix(got, want) {
+			t.Fatalf("options %s, want %s at the end", got, want)
+		}
+	}
+}
+
+// TestSettingsKill checks that a command of the configuration that hangs ends with ssh -G.
+func TestSettingsKill(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config, number := filepath.Join(dir, "config"), filepath.Join(dir, "pid")
+	text := `Match exec "echo $$ > ` + number + `; exec sleep 1000"` + "\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	pid := make(chan int, 1)
+	go func() {
+		defer cancel(errors.New("enough"))
+		for range 500 {
+			b, err := os.ReadFile(number)
+			if n, numErr := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && numErr == nil {
+				pid <- n
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		pid <- 0
+	}()
+	_, err := ssh.Client{Command: []string{"ssh", "-F", config}}.Settings(ctx, "node")
+	n := <-pid
+	if n == 0 || err == nil || !strings.HasSuffix(err.Error(), ": enough") {
+		t.Fatalf("Settings = %v, with the command as process %d", err, n)
+	}
+	for range 500 { // until init has taken it
+		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", n)); err != nil || len(text) == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("the command of the configuration is left as process %d", n)
+	_ = syscall.Kill(n, syscall.SIGKILL) // it has been there just now
+}
+
 // TestSettingsErrors checks programs that print no settings.
 func TestSettingsErrors(t *testing.T) {
 	t.Parallel()
