@@ -63,6 +63,24 @@ func (e *RefusedError) Error() string {
 	return "the leader refuses this worker: " + e.Text
 }
 
+// busy reports whether the leader may accept the same request later.
+func (e *RefusedError) busy() bool {
+	switch e.Status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusServiceUnavailable:
+		return true
+	}
+	return false
+}
+
+// ReplyError is the error for a reply that is longer than [MaxMessage].
+type ReplyError struct{ Bytes int }
+
+// Error returns the two lengths.
+func (e *ReplyError) Error() string {
+	return fmt.Sprintf("the reply of this worker has %d bytes, and %d are possible", e.Bytes, MaxMessage)
+}
+
 const (
 	defaultPatience = 30 * time.Second
 	firstWaiting    = 3 * time.Second
@@ -75,11 +93,12 @@ const (
 	goodbyeLimit = time.Second
 )
 
-// Work joins the leader, executes its commands until [KindEnd], and then returns nil. It
-// returns an error at once if the leader refuses the worker ([RefusedError]), isn't the one of the
-// invitation ([WrongLeaderError]), doesn't speak its protocol ([TLSError]) or can't be reached over
-// a connection that can't be made again ([ErrBroken]); and when the leader couldn't be reached for
-// the time of Patience ([UnreachableError]).
+// Work joins the leader, executes its commands until [KindEnd], and then returns nil. It returns an
+// error at once if the leader refuses the worker ([RefusedError]), isn't the one of the invitation
+// ([WrongLeaderError]), doesn't speak its protocol ([TLSError]) or can't be reached over a
+// connection that can't be made again ([ErrBroken]), and for a reply that is too long
+// ([ReplyError]). It does so later when the leader couldn't be reached, or was too busy, for the
+// time of Patience ([UnreachableError]).
 func (c *Client) Work(ctx context.Context, do func(context.Context, Command) Reply) error {
 	l, err := c.newLink()
 	if err != nil {
@@ -241,12 +260,16 @@ func (l *link) leave(ctx context.Context) {
 // try.
 func (l *link) retry(ctx context.Context, limit time.Duration, try func(context.Context) error) error {
 	patience := cmp.Or(l.Patience, defaultPatience)
+	late := fmt.Errorf("no answer within %v", limit)
 	var failing time.Time // since when
 	next, pause := firstWaiting, shortestPause
 	var before error
 	for {
-		limited, cancel := context.WithTimeout(ctx, limit)
+		limited, cancel := context.WithTimeoutCause(ctx, limit, late)
 		err := try(limited)
+		if errors.Is(err, context.DeadlineExceeded) && limited.Err() != nil {
+			err = context.Cause(limited)
+		}
 		cancel()
 		switch {
 		case err == nil:
@@ -298,7 +321,7 @@ func (l *link) send(ctx context.Context, method, path string, q, r any) (leader 
 			return leader, err
 		}
 		if len(b) > MaxMessage {
-			return leader, refuse(0, "a reply of %d bytes is longer than %d", len(b), MaxMessage)
+			return leader, &ReplyError{len(b)}
 		}
 		body = bytes.NewReader(b)
 	}

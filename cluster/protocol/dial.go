@@ -74,6 +74,9 @@ const (
 	handshakeLimit = 10 * time.Second
 )
 
+// errHandshake is the error of a peer that accepts a connection and doesn't answer.
+var errHandshake = fmt.Errorf("no TLS handshake within %v", handshakeLimit)
+
 // dialer connects to a leader.
 type dialer struct {
 	addr   string
@@ -193,11 +196,14 @@ func (d *dialer) connect(ctx context.Context, config *tls.Config) (net.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, handshakeLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, handshakeLimit, errHandshake)
 	defer cancel()
 	secure := tls.Client(inner, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = inner.Close() // the handshake says what is wrong
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		_, wrong := errors.AsType[*WrongLeaderError](err)
 		if !wrong && ctx.Err() == nil && !inner.caused(err) {
 			err = &TLSError{d.addr, err}
@@ -220,7 +226,10 @@ func final(err error) bool {
 	if errors.Is(err, ErrBroken) {
 		return true
 	}
-	if _, ok := errors.AsType[*RefusedError](err); ok {
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		return !refused.busy()
+	}
+	if _, ok := errors.AsType[*ReplyError](err); ok {
 		return true
 	}
 	if _, ok := errors.AsType[*TLSError](err); ok {

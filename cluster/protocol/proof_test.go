@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/cluster/protocol"
+	"github.com/rdmakit/rdmakit/internal/edge/clock"
 )
 
 // TestProofTurns checks that strangers can't make the leader verify or make more than eight proofs
@@ -81,6 +83,74 @@ func TestProofTurns(t *testing.T) {
 			t.Errorf("%d proofs are still being made for a worker that has gone", n)
 		}
 	})
+}
+
+// TestBusyLeader checks that a worker tries again if the leader is too busy, or has no proof at the
+// moment, and says what it waits for when it gives up.
+func TestBusyLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := time.Now().Add(10 * time.Second)
+		var asked atomic.Int64
+		r := newRig(t, protocol.ServerConfig{
+			Prove: func(ctx context.Context, _ [32]byte) (string, error) {
+				switch asked.Add(1) {
+				case 1:
+					return "", errors.New("munged is not running")
+				case 2:
+					return "proof", nil
+				}
+				<-ctx.Done()
+				return "", context.Cause(ctx)
+			},
+			Verify: func(ctx context.Context, proof string, _ [32]byte) (string, error) {
+				if proof == "block" {
+					return "", clock.Sleep(ctx, clock.System, time.Until(free))
+				}
+				return "", nil
+			},
+		})
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() { r.peer(identity(t)).join(string(rune('b'+i)), "", join{"proof": "block"}) })
+		}
+		synctest.Wait()
+		c := r.client(protocol.Invitation{Addr: "memory:1"}, "a")
+		c.Patience = 30 * time.Second
+		c.Trust = func(context.Context, string, [32]byte) error { return nil }
+		c.Prove = func(context.Context, [32]byte, [32]byte) (string, error) { return "worker", nil }
+		var got waits
+		c.Waiting = got.add
+		ended := make(chan error, 1)
+		go func() { ended <- c.Work(t.Context(), answer) }()
+		wg.Wait()
+		session, err := next(t, r, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := time.Now(); now.Before(free) || now.After(free.Add(5*time.Second)) {
+			t.Errorf("joined at %v, and the leader was free at %v", now, free)
+		}
+		r.end(session, ended)
+		if len(got) == 0 || !strings.Contains(got[0], "too many workers need a proof") {
+			t.Errorf("waits: %q", got)
+		}
+		late := r.client(protocol.Invitation{Addr: "memory:1"}, "z")
+		late.Patience, late.Trust = 20*time.Second, c.Trust
+		if err := late.Work(t.Context(), nil); err == nil || !strings.HasSuffix(err.Error(), ": no answer within 15s") {
+			t.Errorf("a leader that doesn't answer: %v", err)
+		}
+	})
+}
+
+// next returns the session of a worker.
+func next(t *testing.T, r *rig, name string) (*protocol.Session, error) {
+	t.Helper()
+	for {
+		s, err := r.server.Next(t.Context())
+		if err != nil || s.Name() == name {
+			return s, err
+		}
+	}
 }
 
 // TestProofsHeard checks that strangers can't fill the leader's log with refused proofs.
