@@ -124,7 +124,7 @@ func checkSurvey(r *protocol.Reply, names map[string]bool) error {
 	case names[r.Name]:
 		return fmt.Errorf("two workers are on a node %s", r.Name)
 	}
-	return nil
+	return plan.Node{Name: r.Name, Rails: r.Rails}.Check()
 }
 
 func (f *Fleet) add(l Link, n plan.Node, r result.Node) {

@@ -319,6 +319,49 @@ func TestFleetAbsent(t *testing.T) {
 	})
 }
 
+// surveyed is a worker that changes its report.
+type surveyed struct {
+	leader.Link
+	change func(*protocol.Reply)
+}
+
+func (s surveyed) Do(ctx context.Context, c protocol.Command) (protocol.Reply, error) {
+	r, err := s.Link.Do(ctx, c)
+	if c.Kind == protocol.KindSurvey {
+		s.change(&r)
+	}
+	return r, err
+}
+
+// TestFleetInvalidNode checks that a worker that reports what no node can have is left out alone,
+// with the cause, and that the others can be verified.
+func TestFleetInvalidNode(t *testing.T) {
+	for _, c := range []struct {
+		change func(*protocol.Reply)
+		want   string
+	}{
+		{func(r *protocol.Reply) { r.Rails[1].Rail = 0 }, "node node-1 has two cards of rail 0"},
+		{func(r *protocol.Reply) { r.Rails[1].Rail = 64 }, "node node-1: rail 64 is not in 0 to 63"},
+		{func(r *protocol.Reply) { r.Rails[1].Rail = -1 }, "node node-1: rail -1 is not in 0 to 63"},
+		{func(r *protocol.Reply) { r.Rails[1].Gbps = -1 }, "node node-1: rail 1 has a rate of -1 Gb/s"},
+		{func(r *protocol.Reply) { r.Name = "" }, "a node has no name"},
+		{func(r *protocol.Reply) { r.Rails = r.Rails[:1] }, "node-1: the worker reports 1 rails and 2 cards"},
+		{func(r *protocol.Reply) { r.Rails = nil }, "node-1: no card carries a rail"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, 3, 2)
+			r.links[1] = surveyed{r.links[1], c.change}
+			f, left, err := leader.NewFleet(t.Context(), leader.FleetConfig{Links: r.links})
+			if err != nil || len(left) != 1 || left[1] == nil || left[1].Error() != c.want {
+				t.Fatalf("left out: %v, %v; want %s", left, err, c.want)
+			}
+			if _, err := plan.New(f.Cluster(), plan.Options{}); err != nil || len(f.Cluster().Nodes) != 2 {
+				t.Errorf("%s: the others: %v", c.want, err)
+			}
+		})
+	}
+}
+
 // TestFleetClock checks the offset of a node's clock.
 func TestFleetClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Cluster is what is to be verified.
@@ -52,27 +53,39 @@ func (c Cluster) check() error {
 	}
 	names := make(map[string]bool, len(c.Nodes))
 	for i, n := range c.Nodes {
-		switch {
-		case n.Name == "":
+		if n.Name == "" {
 			return fmt.Errorf("node %d has no name", i)
-		case names[n.Name]:
+		}
+		if names[n.Name] {
 			return fmt.Errorf("two nodes are named %s", n.Name)
-		case len(n.Rails) == 0:
-			return fmt.Errorf("node %s has no rail", n.Name)
+		}
+		if err := n.Check(); err != nil {
+			return err
 		}
 		names[n.Name] = true
-		rails := map[int]bool{}
-		for _, r := range n.Rails {
-			switch {
-			case r.Rail < 0 || r.Rail >= maxRails:
-				return fmt.Errorf("node %s: rail %d is not in 0 to %d", n.Name, r.Rail, maxRails-1)
-			case rails[r.Rail]:
-				return fmt.Errorf("node %s has two cards of rail %d", n.Name, r.Rail)
-			case !(r.Gbps >= 0): // NaN too
-				return fmt.Errorf("node %s: rail %d has a rate of %v Gb/s", n.Name, r.Rail, r.Gbps)
-			}
-			rails[r.Rail] = true
+	}
+	return nil
+}
+
+// Check returns why a node can't be part of a plan, with its name; nil if it can.
+func (n Node) Check() error {
+	switch {
+	case n.Name == "":
+		return errors.New("a node has no name")
+	case len(n.Rails) == 0:
+		return fmt.Errorf("node %s has no rail", n.Name)
+	}
+	rails := map[int]bool{}
+	for _, r := range n.Rails {
+		switch {
+		case r.Rail < 0 || r.Rail >= maxRails:
+			return fmt.Errorf("node %s: rail %d is not in 0 to %d", n.Name, r.Rail, maxRails-1)
+		case rails[r.Rail]:
+			return fmt.Errorf("node %s has two cards of rail %d", n.Name, r.Rail)
+		case !(r.Gbps >= 0) || math.IsInf(r.Gbps, 0): // NaN too
+			return fmt.Errorf("node %s: rail %d has a rate of %v Gb/s", n.Name, r.Rail, r.Gbps)
 		}
+		rails[r.Rail] = true
 	}
 	return nil
 }
