@@ -73,8 +73,10 @@ func measuredIn(run *result.Run) []map[plan.End]measuredCard {
 			out[s.Stage][e] = m
 		}
 	}
-	for _, c := range run.Collectives { // all cards of the rail take part, unless their node is missing
-		for i, n := range run.Cluster.Nodes {
+	// All cards of the rail take part, unless their node is missing or beyond the limit.
+	ranks := run.Cluster.Nodes[:min(len(run.Cluster.Nodes), plan.MaxRanks)]
+	for _, c := range run.Collectives {
+		for i, n := range ranks {
 			e := plan.End{Node: int32(i), Rail: c.Rail}
 			if c.Failure == nil && run.Nodes[i].State == result.NodeReady &&
 				slices.ContainsFunc(n.Rails, func(r plan.Card) bool { return r.Rail == int(c.Rail) }) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rdmakit/rdmakit/cluster/plan"
+	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/cluster/verdict"
 )
 
@@ -26,5 +27,18 @@ func TestJUnitUnmeasured(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}
+	}
+}
+
+// TestMeasuredInCollective checks that nodes beyond the limit of an all-reduce aren't taken for
+// measured by it.
+func TestMeasuredInCollective(t *testing.T) {
+	run := &result.Run{Stages: make([]result.Stage, 1), Collectives: make([]result.Collective, 1)}
+	for range plan.MaxRanks + 3 {
+		run.Cluster.Nodes = append(run.Cluster.Nodes, plan.Node{Rails: make([]plan.Card, 1)})
+		run.Nodes = append(run.Nodes, result.Node{State: result.NodeReady})
+	}
+	if got := len(measuredIn(run)[0]); got != plan.MaxRanks {
+		t.Errorf("%d cards measured by an all-reduce, want %d", got, plan.MaxRanks)
 	}
 }

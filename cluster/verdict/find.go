@@ -164,6 +164,9 @@ func (v *view) unfinished() {
 	if g := v.run.Options.Gentle; g > 0 {
 		v.gap("full rate", "each card was measured at %g %% of its rate: links that can't carry more are not found", g)
 	}
+	if n := len(v.run.Cluster.Nodes); n > plan.MaxRanks {
+		v.gap("all-reduce", "the last %d nodes took no part: %d can do it together", n-plan.MaxRanks, plan.MaxRanks)
+	}
 	for _, r := range v.rails {
 		n := 0
 		for c := range v.cards {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rdmakit/rdmakit/cluster/plan"
 	"github.com/rdmakit/rdmakit/cluster/protocol"
 	"github.com/rdmakit/rdmakit/cluster/result"
 )
@@ -55,15 +56,11 @@ func (w *Worker) collective(ctx context.Context, spec protocol.Collective) proto
 // floatSize is the number of bytes of a float32.
 const floatSize = 4
 
-// maxRanks keeps the sums of the test data exact: the numbers are at most ranks + 6, and their sum
-// must be below 2^24.
-const maxRanks = 5000
-
 // start fills the buffer with numbers that depend on rank and place.
 func (r *reduction) start() error {
 	s := &r.spec
 	switch {
-	case s.Nodes < 2 || s.Nodes > maxRanks || s.Rank < 0 || s.Rank >= s.Nodes:
+	case s.Nodes < 2 || s.Nodes > plan.MaxRanks || s.Rank < 0 || s.Rank >= s.Nodes:
 		return fmt.Errorf("all-reduce of rank %d of %d", s.Rank, s.Nodes)
 	case s.Bytes < floatSize || s.Bytes > maxBuffer/2: // a message of a tree, and room to receive one
 		return fmt.Errorf("all-reduce of %d bytes: not %d to %d", s.Bytes, floatSize, maxBuffer/2)
