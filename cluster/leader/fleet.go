@@ -227,14 +227,33 @@ func (f *Fleet) Scale() *result.Scale { return f.scale }
 // Survey implements [Runner].
 func (f *Fleet) Survey(context.Context) ([]result.Node, error) { return f.nodes, nil }
 
-// End ends all workers.
+// End ends all workers. The error names the nodes whose worker could not be ended, at most ten; it
+// is the cause of ctx if that has ended.
 func (f *Fleet) End(ctx context.Context) error {
 	commands := make([]protocol.Command, len(f.links))
 	for i := range commands {
 		commands[i] = protocol.Command{Kind: protocol.KindEnd, Limit: f.grace}
 	}
 	_, errs := f.all(ctx, commands)
-	return errors.Join(errs...)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	const most = 10
+	var named []error
+	more := 0
+	for i, err := range errs {
+		switch {
+		case err == nil:
+		case len(named) < most:
+			named = append(named, fmt.Errorf("end the worker of %s: %w", f.cluster.Nodes[i].Name, err))
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		named = append(named, fmt.Errorf("end the workers: %d more failed", more))
+	}
+	return errors.Join(named...)
 }
 
 // all sends each worker that isn't lost its command and waits for all replies. A command without a

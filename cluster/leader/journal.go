@@ -2,7 +2,6 @@ package leader
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -127,8 +126,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 // apply adds a line to a run.
 func apply(run *result.Run, b []byte) (*result.Run, error) {
 	var l line
-	d := json.NewDecoder(bytes.NewReader(b))
-	if err := d.Decode(&l); err != nil {
+	if err := json.Unmarshal(b, &l); err != nil {
 		if run == nil {
 			return nil, fmt.Errorf("%w: %w", ErrNoJournal, err)
 		}

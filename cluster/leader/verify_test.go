@@ -202,7 +202,9 @@ func TestReadJournal(t *testing.T) {
 			"read journal: line 2: leaves of 1 nodes of",
 		},
 		{"neither", lines[0] + "{}\n", "read journal: line 2: neither a round nor leaves nor the end"},
-		{"cut", lines[0] + `{"round":` + "\n", "read journal: line 2: unexpected EOF"},
+		{"cut", lines[0] + `{"round":` + "\n", "read journal: line 2: unexpected end of JSON input"},
+		{"two values", lines[0] + strings.TrimSpace(lines[1]) + "{}\n", "read journal: line 2: invalid character '{'"},
+		{"text after the first line", strings.TrimSpace(lines[0]) + " x\n", "read journal: line 1: not a journal"},
 		{
 			"card", lines[0] + `{"round":{"stage":0,"round":0,` +
 				`"samples":[{"s":0,"i":0,"f":{"n":0,"r":5},"t":{"n":1,"r":0}}]}}` + "\n",
