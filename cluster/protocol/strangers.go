@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -19,7 +20,7 @@ type strangers struct {
 	mu     sync.Mutex
 	closed bool
 	all    list.List      // of *conn, the oldest first
-	from   map[string]int // by address
+	from   map[string]int // by address, of IPv6 by its first 64 bits
 }
 
 const (
@@ -108,8 +109,8 @@ func (s *strangers) drop(c *conn) {
 type conn struct {
 	net.Conn
 	strangers *strangers
-	host      string
-	single    bool // it can't be replaced
+	host      string // as strangers.from has it
+	single    bool   // it can't be replaced
 	timer     *time.Timer
 	once      sync.Once
 	gone      chan struct{} // closed by Close
@@ -121,13 +122,27 @@ type conn struct {
 }
 
 func newConn(inner net.Conn, s *strangers) *conn {
-	host, _, err := net.SplitHostPort(inner.RemoteAddr().String())
-	if err != nil {
-		host = inner.RemoteAddr().String()
-	}
-	c := &conn{Conn: inner, strangers: s, host: host, gone: make(chan struct{})}
+	c := &conn{Conn: inner, strangers: s, host: source(inner.RemoteAddr().String()), gone: make(chan struct{})}
 	c.timer = time.AfterFunc(strangerLimit, c.expire)
 	return c
+}
+
+// source returns the part of an address that one machine can't choose: it has any address of its
+// IPv6 subnet, of 64 bits (RFC 4291, section 2.5.1).
+func source(addr string) string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err != nil:
+		return host
+	case ip.Unmap().Is4():
+		return ip.Unmap().String()
+	}
+	const interfaceID = 64
+	return netip.PrefixFrom(ip.WithZone(""), interfaceID).Masked().String()
 }
 
 // expire closes a connection that is still one of a stranger.
