@@ -1,6 +1,7 @@
 package pmi
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -63,7 +64,7 @@ func (a answer) failure() error {
 	case code == 0:
 		return nil
 	}
-	return &ServerError{Command: a.command, Code: code, Text: a.fields["msg"] + a.fields["errmsg"]}
+	return &ServerError{Command: a.command, Code: code, Text: cmp.Or(a.fields["msg"], a.fields["errmsg"])}
 }
 
 // number returns a field that must be a number from least to most.

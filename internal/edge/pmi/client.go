@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -36,6 +37,10 @@ func (e *ServerError) Error() string {
 	}
 	return s
 }
+
+// notFound reports whether this is the answer to a get of a key that doesn't exist: Slurm gives no
+// reason (_handle_get in pmi1.c of its plugin pmi2), and Hydra key_K_not_found (pmip_pmi_v1.c).
+func (e *ServerError) notFound() bool { return e.Text == "" || strings.HasSuffix(e.Text, "not_found") }
 
 // maxRanks is the largest accepted number of tasks of a job.
 const maxRanks = 1 << 24

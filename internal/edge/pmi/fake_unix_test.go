@@ -194,13 +194,20 @@ func TestGet(t *testing.T) {
 		{"cmd=get_result rc=0 value=1.aGk\n", "not one of this program"}, // the second says 1, too
 		{"cmd=get_result rc=0 value=0.a*k\n", "not one of this program"},
 		{"cmd=get_result rc=1 errmsg=Keys with PMI_ prefix are reserved\n", "rc=1: Keys with PMI_ prefix are reserved"},
+		{"cmd=get_result rc=1 msg=one errmsg=two\n", "rc=1: one"},
 	} {
 		c, _ := open(t, with("get", q.answer))
-		if v, err := c.Get(t.Context(), "k"); err == nil || !strings.Contains(err.Error(), q.want) {
+		v, err := c.Get(t.Context(), "k")
+		if err == nil || !strings.HasSuffix(err.Error(), q.want) && !strings.Contains(err.Error(), q.want+": ") ||
+			errors.Is(err, pmi.ErrNotFound) {
 			t.Errorf("%s: %q, %v, want %q", strings.TrimSpace(q.answer), v, err, q.want)
 		}
 	}
-	c, _ := open(t, hydra())
+	c, _ := open(t, with("get", "cmd=get_result rc=1\n")) // of Slurm
+	if _, err := c.Get(t.Context(), "nope"); !errors.Is(err, pmi.ErrNotFound) {
+		t.Errorf("no such key, by Slurm: %v", err)
+	}
+	c, _ = open(t, hydra())
 	if _, err := c.Get(t.Context(), "nope"); !errors.Is(err, pmi.ErrNotFound) {
 		t.Errorf("no such key: %v", err)
 	}

@@ -50,8 +50,8 @@ func (c *Client) put(ctx context.Context, key, value string) error {
 	return nil
 }
 
-// Get returns a value that a task has put before the last barrier. Otherwise the error matches
-// [ErrNotFound].
+// Get returns a value that a task has put before the last barrier. If there is none, the error
+// matches [ErrNotFound].
 func (c *Client) Get(ctx context.Context, key string) (string, error) {
 	value, err := c.get(ctx, key)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Client) get(ctx context.Context, key string) (string, error) {
 	want := -1 // parts that must follow, once it is known
 	for _, name := range names {
 		a, err := c.ask(ctx, fmt.Sprintf("get kvsname=%s key=%s", c.kvs, name), "get_result")
-		if _, ok := errors.AsType[*ServerError](err); ok {
+		if refused, ok := errors.AsType[*ServerError](err); ok && refused.notFound() {
 			return "", fmt.Errorf("%w: %w", ErrNotFound, err)
 		}
 		if err != nil {
