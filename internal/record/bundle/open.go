@@ -101,7 +101,7 @@ func (m *Manifest) check(t *nodetree.Tree) error {
 	version, ok := strings.CutPrefix(m.Schema, "rdmakit.bundle/v")
 	n, err := strconv.Atoi(version)
 	switch {
-	case !ok || err != nil || n < 0:
+	case !ok || err != nil || n < 0 || strconv.Itoa(n) != version: // not "+1" or "01"
 		return fmt.Errorf("schema is %.80q, not %q", m.Schema, Schema)
 	case n < 1:
 		return fmt.Errorf("schema is %q and this program reads %q: %w", m.Schema, Schema, ErrOlder)

@@ -110,6 +110,8 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 		{"another schema", manifest(`{"schema": "rdmakit.detect/v1"}`), `manifest.json: schema is "rdmakit.detect/v1"`},
 		{"newer schema", manifest(`{"schema": "rdmakit.bundle/v2"}`), "a newer rdmactl wrote it"},
 		{"older schema", manifest(`{"schema": "rdmakit.bundle/v0"}`), "an older rdmactl wrote it"},
+		{"signed schema", manifest(`{"schema": "rdmakit.bundle/v+1"}`), `schema is "rdmakit.bundle/v+1"`},
+		{"padded schema", manifest(`{"schema": "rdmakit.bundle/v01"}`), `schema is "rdmakit.bundle/v01"`},
 		{"negative schema", manifest(`{"schema": "rdmakit.bundle/v-1"}`), "manifest.json: schema is"},
 		{
 			"manifest lies about entries", manifest(`{"schema": "rdmakit.bundle/v1", "entries": 7}`),
