@@ -45,12 +45,9 @@ type PortIdentity struct {
 func portsOf(s *inventory.Snapshot) []PortIdentity {
 	var list []PortIdentity
 	for d, p := range s.Ports() {
-		id := PortIdentity{Port: d.Name + ":" + strconv.Itoa(p.Number), Rail: p.Rail}
+		id := PortIdentity{Port: d.Name + ":" + strconv.Itoa(p.Number), Rail: p.Rail, PortGUID: p.PortGUID()}
 		if d.NodeGUID != nil && !d.NodeGUID.IsZero() {
 			id.NodeGUID = d.NodeGUID
-		}
-		if p.LinkLayer == inventory.LinkLayerInfiniBand && len(p.GIDs) > 0 && p.GIDs[0].Index == 0 {
-			id.PortGUID = new(ib.GUID(p.GIDs[0].GID[8:]))
 		}
 		list = append(list, id)
 	}

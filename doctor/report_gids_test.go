@@ -109,6 +109,9 @@ func TestPortIdentities(t *testing.T) {
 				},
 			}},
 		},
+		{Name: "mlx5_2", Ports: []inventory.Port{{
+			Number: 1, LinkLayer: inventory.LinkLayerInfiniBand, GIDs: make([]inventory.GIDEntry, 1),
+		}}},
 		{Name: "mlx5_1", NodeGUID: &ib.GUID{}, Ports: []inventory.Port{{
 			Number: 2, LinkLayer: inventory.LinkLayerEthernet, GIDs: []inventory.GIDEntry{
 				{GID: ib.GIDFromAddr(netip.MustParseAddr("fe80::1"))},
@@ -118,6 +121,7 @@ func TestPortIdentities(t *testing.T) {
 	got := gidReport(t, s, "x", doctor.Options{}).Ports
 	want := []doctor.PortIdentity{
 		{Port: "mlx5_0:1", Rail: new(2), NodeGUID: guid(1), PortGUID: guid(2)},
+		{Port: "mlx5_2:1"}, // the table's first entry is empty
 		{Port: "mlx5_1:2"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -3,6 +3,8 @@ package inventory
 import (
 	"strconv"
 	"strings"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // FirstGIDOnly reports whether the recording of a RoCE port has one entry of the GID table: tools
@@ -28,6 +30,20 @@ func (p *Port) RoutableGID() (GIDEntry, bool) {
 		}
 	}
 	return best, bestScore > 0
+}
+
+// PortGUID returns the GUID of an InfiniBand port, from entry 0 of its GID table (IBTA volume 1,
+// section 4.1.1); nil if it isn't known, and for other link layers.
+func (p *Port) PortGUID() *ib.GUID {
+	if p.LinkLayer != LinkLayerInfiniBand {
+		return nil
+	}
+	for _, e := range p.GIDs {
+		if guid := e.GID.PortGUID(); e.Index == 0 && !guid.IsZero() {
+			return &guid
+		}
+	}
+	return nil
 }
 
 // gidScore ranks a RoCE entry; 0 means that it can't be routed.
