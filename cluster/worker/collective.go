@@ -180,7 +180,7 @@ func (r *reduction) tree(ctx context.Context) error {
 // take receives numbers and adds or copies them to a part of the buffer.
 func (r *reduction) take(ctx context.Context, e *edge, to []float32, add bool) error {
 	began := r.w.now()
-	b, err := e.receive(ctx)
+	b, request, err := e.receive(ctx)
 	r.waited += r.w.now().Sub(began)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (r *reduction) take(ctx context.Context, e *edge, to []float32, add bool) e
 		}
 		to[i] = v
 	}
-	return nil
+	return e.postReceive(request)
 }
 
 // sendFloats sends numbers and waits until they are acknowledged.

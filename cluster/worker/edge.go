@@ -34,6 +34,8 @@ type edge struct {
 	own    []protocol.Endpoint
 	peers  []protocol.Endpoint
 	wcs    [16]verbs.WorkCompletion
+	// Room for one completion of each queue: an all-reduce waits for both at the same time.
+	sent, received [1]verbs.WorkCompletion
 
 	failure   *result.Failure
 	connected bool

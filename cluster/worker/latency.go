@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rdmakit/rdmakit/cluster/protocol"
@@ -90,16 +89,17 @@ func (e *edge) sendMessage(ctx context.Context, seq uint64) error {
 	return e.send(ctx, pingSize)
 }
 
-// receiveMessage waits for a message and returns its number.
+// receiveMessage waits for a message, posts its request again, and returns the message's number.
 func (e *edge) receiveMessage(ctx context.Context) (uint64, error) {
-	b, err := e.receive(ctx)
+	b, i, err := e.receive(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if len(b) != pingSize {
 		return 0, fmt.Errorf("a message of %d bytes arrived instead of %d", len(b), pingSize)
 	}
-	return binary.LittleEndian.Uint64(b), nil
+	seq := binary.LittleEndian.Uint64(b)
+	return seq, e.postReceive(i)
 }
 
 // send sends the first n bytes of the memory and waits until they are acknowledged.
@@ -109,33 +109,34 @@ func (e *edge) send(ctx context.Context, n int) error {
 	}); err != nil {
 		return err
 	}
-	_, err := e.complete(ctx, e.sends)
+	_, err := e.complete(ctx, e.sends, e.sent[:])
 	return err
 }
 
-// receive waits for a message, posts its request again, and returns a copy of the data.
-func (e *edge) receive(ctx context.Context) ([]byte, error) {
-	wc, err := e.complete(ctx, e.recvs)
+// receive waits for a message and returns its data, in the edge's memory, and the number of its
+// receive request. The data is valid until that is posted again.
+func (e *edge) receive(ctx context.Context) (data []byte, request int, err error) {
+	wc, err := e.complete(ctx, e.recvs, e.received[:])
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	slot, _ := e.layout()
 	i, n := int(wc.ID), int(wc.Bytes)
 	if n > slot || i >= e.receives() {
-		return nil, fmt.Errorf("a message of %d bytes arrived instead of %d", n, slot)
+		return nil, 0, fmt.Errorf("a message of %d bytes arrived instead of %d", n, slot)
 	}
-	b := slices.Clone(e.memory[(1+i)*slot : (1+i)*slot+n])
-	return b, e.postReceive(i)
+	return e.memory[(1+i)*slot : (1+i)*slot+n], i, nil
 }
 
-// complete waits for one completion.
-func (e *edge) complete(ctx context.Context, cq *verbs.CompletionQueue) (verbs.WorkCompletion, error) {
-	var wcs [1]verbs.WorkCompletion
-	if _, err := cq.Wait(ctx, wcs[:]); err != nil {
+// complete waits for one completion, with room for one.
+func (e *edge) complete(
+	ctx context.Context, cq *verbs.CompletionQueue, room []verbs.WorkCompletion,
+) (*verbs.WorkCompletion, error) {
+	if _, err := cq.Wait(ctx, room[:1]); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return wcs[0], err
+		return nil, err
 	}
-	return wcs[0], wcs[0].Err()
+	return &room[0], room[0].Err()
 }
