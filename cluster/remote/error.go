@@ -48,74 +48,102 @@ type kindText struct{ what, next string }
 
 // text returns the description of a kind.
 func (k Kind) text() kindText {
-	return map[Kind]kindText{
-		KindCanceled: {"canceled", ""},
-		KindNoSSH:    {"the ssh program can't be started", "install the OpenSSH client, or name another program"},
-		KindConfig:   {"ssh rejects its configuration", "ssh -G HOST shows the same error"},
-		KindUnknownHost: {
+	switch k {
+	case KindCanceled:
+		return kindText{"canceled", ""}
+	case KindNoSSH:
+		return kindText{"the ssh program can't be started", "install the OpenSSH client, or name another program"}
+	case KindConfig:
+		return kindText{"ssh rejects its configuration", "ssh -G HOST shows the same error"}
+	case KindUnknownHost:
+		return kindText{
 			"unknown host name",
 			"check the spelling; \"getent hosts HOST\" must find it, or ~/.ssh/config have a HostName for it",
-		},
-		KindNoRoute: {"no route", "check the address of HOST and the network: ip route get ADDRESS"},
-		KindRefused: {"connection refused", "start sshd on HOST, or set its Port in ~/.ssh/config"},
-		KindTimeout: {
+		}
+	case KindNoRoute:
+		return kindText{"no route", "check the address of HOST and the network: ip route get ADDRESS"}
+	case KindRefused:
+		return kindText{"connection refused", "start sshd on HOST, or set its Port in ~/.ssh/config"}
+	case KindTimeout:
+		return kindText{
 			"no answer",
 			"ssh -v HOST shows how far it gets; check that the host is up, and firewalls on the way",
-		},
-		KindClosed: {
+		}
+	case KindClosed:
+		return kindText{
 			"the server closed the connection before the login",
 			"the log of its sshd has the reason; with many hosts behind one server, raise MaxStartups there",
-		},
-		KindNegotiation: {"no algorithm in common", "ssh -v HOST shows what both ends offer"},
-		KindHostKeyUnknown: {
+		}
+	case KindNegotiation:
+		return kindText{"no algorithm in common", "ssh -v HOST shows what both ends offer"}
+	case KindHostKeyUnknown:
+		return kindText{
 			"its host key is not known",
 			"log in once with \"ssh HOST\" and compare the key, or add it to known_hosts",
-		},
-		KindHostKeyChanged: {
+		}
+	case KindHostKeyChanged:
+		return kindText{
 			"its host key is not the known one",
 			"find out why; if the host was installed anew: ssh-keygen -R HOST",
-		},
-		KindDenied: {
+		}
+	case KindDenied:
+		return kindText{
 			"login denied",
 			"\"ssh -o BatchMode=yes HOST true\" must work: load a key into the agent (ssh-add -l lists them), or add " +
 				"it to authorized_keys there",
-		},
-		KindJump: {
+		}
+	case KindJump:
+		return kindText{
 			"the jump host or ProxyCommand failed",
 			"ssh -v HOST shows the way; log in to the jump host by itself",
-		},
-		KindSSH: {"ssh failed", "ssh -v HOST shows more"},
-		KindSilent: {
+		}
+	case KindSSH:
+		return kindText{"ssh failed", "ssh -v HOST shows more"}
+	case KindSilent:
+		return kindText{
 			"the login ended without running the command",
 			"\"ssh HOST true\" must work: check the login shell and what it reads first",
-		},
-		KindLost:     {"connection lost", "check the network and the host: ssh HOST uptime"},
-		KindNotLinux: {"not Linux", "leave this host out"},
-		KindNoBuild: {
+		}
+	case KindLost:
+		return kindText{"connection lost", "check the network and the host: ssh HOST uptime"}
+	case KindNotLinux:
+		return kindText{"not Linux", "leave this host out"}
+	case KindNoBuild:
+		return kindText{
 			"no build for this host",
 			"put one there under such a name: \"GOARCH=ARCHITECTURE make build\" makes bin/rdmactl-static",
-		},
-		KindNoLoader: {
+		}
+	case KindNoLoader:
+		return kindText{
 			"no C library for the executable",
 			"put bin/rdmactl-static of \"make build\" beside the executable",
-		},
-		KindNoCache: {
+		}
+	case KindNoCache:
+		return kindText{
 			"no cache folder",
 			"set XDG_CACHE_HOME on HOST to a folder that can be written (SetEnv in ~/.ssh/config, if sshd accepts " +
 				"it), or install rdmactl there",
-		},
-		KindNoSpace: {"no space for the executable", "df and quota on HOST show what is full; 40 MB are enough"},
-		KindCopy:    {"the copy failed", "head, gzip and wc must work on HOST"},
-		KindNoExec: {
+		}
+	case KindNoSpace:
+		return kindText{"no space for the executable", "df and quota on HOST show what is full; 40 MB are enough"}
+	case KindCopy:
+		return kindText{"the copy failed", "head, gzip and wc must work on HOST"}
+	case KindNoExec:
+		return kindText{
 			"the executable may not be executed",
 			"the file system is mounted noexec, or a policy forbids it: set XDG_CACHE_HOME on HOST to a folder on " +
 				"another one, or install rdmactl there",
-		},
-		KindCannotRun:    {"the executable fails there", "the text after it says why; another build may run"},
-		KindNoRemotePath: {"the program is not there", "check the path on HOST: ssh HOST ls -l PATH"},
-		KindOtherVersion: {"another version", "install the same version on all hosts, or have it copied to them"},
-		KindEnded:        {"the program ended", ""},
-	}[k]
+		}
+	case KindCannotRun:
+		return kindText{"the executable fails there", "the text after it says why; another build may run"}
+	case KindNoRemotePath:
+		return kindText{"the program is not there", "check the path on HOST: ssh HOST ls -l PATH"}
+	case KindOtherVersion:
+		return kindText{"another version", "install the same version on all hosts, or have it copied to them"}
+	case KindEnded:
+		return kindText{"the program ended", ""}
+	}
+	return kindText{}
 }
 
 // Error is the reason why a program doesn't run on a host, or how it ended.

@@ -53,21 +53,22 @@ const noAddress = "UNKNOWN port 65535"
 // with it. The programs that connect to jump hosts write to the same stream: if the connection ends
 // without an address, a cause before that is theirs.
 func explainSSH(stderr string) (Kind, string) {
-	best := len(sshTexts())
+	texts := sshTexts()
+	best := len(texts)
 	text := lastLine(strings.TrimSpace(stderr))
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimSpace(line)
-		for i, t := range sshTexts()[:best] {
+		for i, t := range texts[:best] {
 			if t.in(line) {
 				best, text = i, line
 				break
 			}
 		}
 	}
-	if best == len(sshTexts()) {
+	if best == len(texts) {
 		return KindSSH, text
 	}
-	kind := sshTexts()[best].kind
+	kind := texts[best].kind
 	if kind != KindClosed && strings.Contains(stderr, noAddress) {
 		kind = KindJump
 	}
