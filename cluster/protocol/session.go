@@ -157,11 +157,15 @@ func (j *Session) end(why error) {
 	}
 }
 
+// leaseParts is how often a session looks within the lease whether its worker is silent.
+const leaseParts = 4
+
 // Do sends a command to the worker and waits for its reply. It fails when ctx ends, and before when
-// the worker has left, or doesn't come for the command or has no connection for the lease.
+// the worker has left, or doesn't come for the command or has no connection for the lease. It may
+// notice that a quarter of the lease later.
 func (j *Session) Do(ctx context.Context, c Command) (Reply, error) {
 	one := &call{command: c, reply: make(chan Reply, 1)}
-	lease := time.NewTicker(j.server.cfg.Lease)
+	lease := time.NewTicker(max(1, j.server.cfg.Lease/leaseParts))
 	defer lease.Stop()
 	commands := j.commands
 	lost := j.lost
