@@ -3,6 +3,7 @@ package verdict
 import (
 	"cmp"
 	"container/heap"
+	"maps"
 	"math"
 	"slices"
 )
@@ -120,7 +121,7 @@ func (e *events) eliminate(share, background float64) []blame {
 	}
 	gone := make([]bool, len(e.list))
 	queue := make(candidates, 0, len(k))
-	for _, p := range slices.Sorted(keys(k)) {
+	for _, p := range slices.Sorted(maps.Keys(k)) {
 		if score := e.score(p, k[p], share, background); score > 0 {
 			queue = append(queue, candidate{p, score})
 		}

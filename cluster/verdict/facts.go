@@ -3,6 +3,7 @@ package verdict
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -86,7 +87,7 @@ func (v *view) differing(x comparison) {
 	var odd []int32
 	usualOf := map[int32]string{}
 	sure := true
-	for _, k := range slices.SortedFunc(keys(groups), func(a, b [2]int32) int {
+	for _, k := range slices.SortedFunc(maps.Keys(groups), func(a, b [2]int32) int {
 		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
 	}) {
 		usual, ok := v.usual(groups[k], x)
@@ -123,7 +124,7 @@ func (v *view) usual(group []int32, x comparison) (string, bool) {
 		count[v.cards[c].facts[x.fact]]++
 	}
 	best := ""
-	for _, value := range slices.Sorted(keys(count)) {
+	for _, value := range slices.Sorted(maps.Keys(count)) {
 		if best == "" || count[value] > count[best] || count[value] == count[best] && x.better(value, best) > 0 {
 			best = value
 		}

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -184,7 +185,7 @@ func (v *view) judgeIncast(all []incastSample) {
 		len(v.leaves) > 1 && v.drops(all) && !v.cleanLeaf(groups):
 		v.incastVerdict(Where{Scope: ScopeFabric}, all)
 	default:
-		for _, leaf := range slices.Sorted(keys(bad)) {
+		for _, leaf := range slices.Sorted(maps.Keys(bad)) {
 			v.incastOfLeaf(leaf, bad[leaf], groups)
 		}
 	}

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -157,7 +158,7 @@ func pairTimesOf(run *result.Run) (*pairTimes, string) {
 	for i := range all.nodes {
 		all.nodes[i] = i
 	}
-	for _, rail := range slices.Sorted(keys(byRail)) {
+	for _, rail := range slices.Sorted(maps.Keys(byRail)) {
 		all.rails = append(all.rails, byRail[rail])
 	}
 	l := all.complete()

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -372,7 +373,7 @@ func (v *view) detourVerdicts(list []blame) {
 			byNode[v.cards[b.card].end.Node] = append(byNode[v.cards[b.card].end.Node], b)
 		}
 	}
-	for _, node := range slices.Sorted(keys(byNode)) {
+	for _, node := range slices.Sorted(maps.Keys(byNode)) {
 		from, to := v.nodeCards(node)
 		if b := byNode[node]; len(b) == 2 && to-from > 2 {
 			v.exchanged(min(b[0].card, b[1].card), max(b[0].card, b[1].card), 0.7,

@@ -3,6 +3,7 @@ package verdict
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -256,7 +257,7 @@ func (v *view) uplinkVerdicts(found map[leafRail]float64) {
 	for g := range found {
 		byLeaf[g.leaf] = append(byLeaf[g.leaf], g)
 	}
-	for _, l := range slices.Sorted(keys(byLeaf)) {
+	for _, l := range slices.Sorted(maps.Keys(byLeaf)) {
 		list := byLeaf[l]
 		slices.SortFunc(list, func(a, b leafRail) int { return cmp.Compare(a.rail, b.rail) })
 		x := Verdict{Cause: CauseUplinks, Where: Where{Scope: ScopeLeaf, Leaf: v.leaves[l]}, Confidence: 0.92}

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -68,7 +69,7 @@ func (w *world) plantAny(used map[int]bool) (p planted, ok bool) {
 	used[p.node] = true
 	share, loss := 0.4+0.48*w.rng.Float64(), []float64{3e-6, 1e-5, 1e-4, 1e-3}[w.rng.IntN(4)]
 	cards, hosts := cardFaults(), nodeFaults()
-	causes := append(slices.Sorted(keys(cards)), slices.Sorted(keys(hosts))...)
+	causes := append(slices.Sorted(maps.Keys(cards)), slices.Sorted(maps.Keys(hosts))...)
 	if w.leaf(int32(p.node)) != "" && nodes >= 24 {
 		causes = append(causes, CauseUplinks, CauseUplink)
 	}

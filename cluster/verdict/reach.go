@@ -201,7 +201,7 @@ func (v *view) failures() {
 		node := v.cards[b.card].end.Node
 		byNode[node] = append(byNode[node], b)
 	}
-	for _, node := range slices.Sorted(keys(byNode)) {
+	for _, node := range slices.Sorted(maps.Keys(byNode)) {
 		v.deadOf(node, byNode[node], codes)
 	}
 	v.largeOnly()
@@ -334,7 +334,7 @@ func (v *view) unsteady(e *events, codes map[int32]map[string]int) {
 
 func commonest(count map[string]int) string {
 	best := ""
-	for _, code := range slices.Sorted(keys(count)) {
+	for _, code := range slices.Sorted(maps.Keys(count)) {
 		if best == "" || count[code] > count[best] {
 			best = code
 		}

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -167,7 +168,7 @@ func (v *view) takeOut(x *Verdict) []string {
 			}
 		}
 		if len(byDevices) > 0 && len(x.Where.Or) == 0 {
-			out = append(out, "NCCL_IB_HCA="+doctor.Quote("^="+strings.Join(slices.Sorted(keys(byDevices)), ",")))
+			out = append(out, "NCCL_IB_HCA="+doctor.Quote("^="+strings.Join(slices.Sorted(maps.Keys(byDevices)), ",")))
 		}
 	}
 	return append(out, v.takeOutNodes(x.Where.Nodes, x)...)

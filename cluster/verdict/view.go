@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -144,7 +145,7 @@ func (v *view) classify() {
 		count[k]++
 		boards[k.board]++
 	}
-	for _, k := range slices.SortedFunc(keys(count), func(a, b key) int {
+	for _, k := range slices.SortedFunc(maps.Keys(count), func(a, b key) int {
 		return cmp.Or(strings.Compare(a.board, b.board), cmp.Compare(a.line, b.line))
 	}) {
 		if count[k] >= count[usual[k.board]] {
@@ -170,16 +171,6 @@ func (v *view) classify() {
 			v.classes = append(v.classes, strings.TrimSpace(k.board+" "+rate))
 		}
 		c.class = id
-	}
-}
-
-func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
-	return func(yield func(K) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
 	}
 }
 
