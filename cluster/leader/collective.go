@@ -12,7 +12,7 @@ import (
 
 // collective is an all-reduce of a round: the places of the nodes in it, and what they reported.
 type collective struct {
-	algorithm string
+	algorithm protocol.Algorithm
 	rail      int
 	nodes     []int32 // by rank
 	places    []protocol.Collective
@@ -31,9 +31,9 @@ const (
 // layCollective makes the connections of a ring or a tree for each rail. Nodes whose card can't be
 // used are left out: the others close the gap.
 func (r *round) layCollective() error {
-	algorithm := "ring"
+	algorithm := protocol.AlgorithmRing
 	if len(r.t.Flows) > 0 && r.t.Flows[0].Both {
-		algorithm = "tree"
+		algorithm = protocol.AlgorithmTree
 	}
 	order := r.order(algorithm)
 	for _, rail := range r.t.Plan.Rails {
@@ -75,9 +75,9 @@ func sizeOf(gbps float64, length time.Duration, nodes int) int64 {
 }
 
 // order returns the nodes of a collective by rank.
-func (r *round) order(algorithm string) []int32 {
+func (r *round) order(algorithm protocol.Algorithm) []int32 {
 	var order []int32
-	if algorithm == "ring" {
+	if algorithm == protocol.AlgorithmRing {
 		for _, f := range r.t.Flows {
 			order = append(order, f.From)
 		}
@@ -117,7 +117,7 @@ func (r *round) place(c *collective) {
 		c.wires = append(c.wires, w)
 		return w
 	}
-	if c.algorithm == "ring" {
+	if c.algorithm == protocol.AlgorithmRing {
 		for i := range n {
 			next := (i + 1) % n
 			w := join(i, next, c.bytes/int64(n))
@@ -177,7 +177,7 @@ func (r *round) collectives() {
 	for i := range r.parts {
 		c := &r.parts[i]
 		out := result.Collective{
-			Stage: uint8(r.t.Stage), Round: uint16(r.t.Round), Algorithm: c.algorithm, Rail: int16(c.rail),
+			Stage: uint8(r.t.Stage), Round: uint16(r.t.Round), Algorithm: string(c.algorithm), Rail: int16(c.rail),
 			Nodes: len(c.nodes), Bytes: c.bytes, Failure: c.failure(),
 		}
 		for rank, reply := range c.replies {

@@ -89,13 +89,22 @@ type Peer struct {
 	Endpoints []Endpoint `json:"endpoints"` // one for each flow
 }
 
+// Algorithm is how a collective operation goes, as nccl-tests name it.
+type Algorithm string
+
+// The algorithms of an all-reduce.
+const (
+	AlgorithmRing Algorithm = "ring"
+	AlgorithmTree Algorithm = "tree"
+)
+
 // Collective is a part of a collective operation: the place of a node in it.
 type Collective struct {
-	Algorithm string `json:"algorithm"` // ring or tree
-	Rail      int    `json:"rail"`
-	Rank      int    `json:"rank"`
-	Nodes     int    `json:"nodes"`
-	Bytes     int64  `json:"bytes"` // of the buffer that is reduced
+	Algorithm Algorithm `json:"algorithm"`
+	Rail      int       `json:"rail"`
+	Rank      int       `json:"rank"`
+	Nodes     int       `json:"nodes"`
+	Bytes     int64     `json:"bytes"` // of the buffer that is reduced
 	// Next and Previous are edges of a ring, Parent and Children of a tree; -1 stands for none.
 	Next     int   `json:"next"`
 	Previous int   `json:"previous"`
@@ -133,7 +142,7 @@ type EdgeReply struct {
 
 // PartOfCollect is what a node reports of a collective operation.
 type PartOfCollect struct {
-	Algorithm string          `json:"algorithm"`
+	Algorithm Algorithm       `json:"algorithm"`
 	Rail      int             `json:"rail"`
 	Seconds   float64         `json:"seconds"`
 	Waited    float64         `json:"waited"` // seconds of waiting for Previous or the children

@@ -13,12 +13,6 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/result"
 )
 
-// The algorithms of an all-reduce, as nccl-tests name them.
-const (
-	algorithmRing = "ring"
-	algorithmTree = "tree"
-)
-
 // reduction is an all-reduce (sum of float32) at one node.
 type reduction struct {
 	w      *Worker
@@ -35,9 +29,9 @@ func (w *Worker) collective(ctx context.Context, spec protocol.Collective) proto
 	err := r.start()
 	if err == nil {
 		switch spec.Algorithm {
-		case algorithmRing:
+		case protocol.AlgorithmRing:
 			err = r.ring(ctx)
-		case algorithmTree:
+		case protocol.AlgorithmTree:
 			err = r.tree(ctx)
 		default:
 			err = fmt.Errorf("unknown algorithm %q", spec.Algorithm)

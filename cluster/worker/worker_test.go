@@ -192,13 +192,13 @@ func TestForeign(t *testing.T) {
 func TestLargestCollective(t *testing.T) {
 	const size = 32 << 20
 	for _, c := range []struct {
-		algorithm string
+		algorithm protocol.Algorithm
 		edges     []protocol.Edge
 		peers     [][2]int
 		places    [2]protocol.Collective
 	}{
 		{
-			"ring",
+			protocol.AlgorithmRing,
 			[]protocol.Edge{
 				{ID: 0, Rail: 0, Bytes: size / 2},
 				{ID: 1, Rail: 1, Bytes: size / 2},
@@ -209,7 +209,7 @@ func TestLargestCollective(t *testing.T) {
 			[2]protocol.Collective{{Next: 0, Previous: 3, Parent: -1}, {Next: 2, Previous: 1, Parent: -1}},
 		},
 		{
-			"tree",
+			protocol.AlgorithmTree,
 			[]protocol.Edge{{ID: 0, Rail: 1, Bytes: size}, {ID: 1, Rail: 0, Bytes: size}},
 			[][2]int{{0, 1}, {1, 0}},
 			[2]protocol.Collective{
