@@ -77,8 +77,8 @@ func (j *Journal) write(l line) error {
 	return nil
 }
 
-// MaxLine is the largest line of a journal in bytes: a round of 10,000 nodes with 8 cards fits in.
-const MaxLine = 256 << 20
+// maxLine is the largest line of a journal in bytes: a round of 10,000 nodes with 8 cards fits in.
+const maxLine = 256 << 20
 
 // ErrNoJournal is the error for a file that doesn't begin as a journal does.
 var ErrNoJournal = errors.New("not a journal of a verification")
@@ -113,8 +113,8 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		part, err := r.ReadSlice('\n')
 		whole = append(whole, part...)
 		switch {
-		case len(whole) > MaxLine:
-			return nil, fmt.Errorf("longer than %d bytes", MaxLine)
+		case len(whole) > maxLine:
+			return nil, fmt.Errorf("longer than %d bytes", maxLine)
 		case err == nil:
 			return whole[:len(whole)-1], nil
 		case !errors.Is(err, bufio.ErrBufferFull):

@@ -225,10 +225,10 @@ func (p *Plan) rng(name Name) *rand.Rand {
 	return rand.New(rand.NewPCG(h, 0x9e3779b97f4a7c15))
 }
 
-// PairRounds returns how many rounds of disjoint pairs the plan needs for n nodes: all pairs up to
+// pairRounds returns how many rounds of disjoint pairs the plan needs for n nodes: all pairs up to
 // the limit, and 4·log2(n) random matchings beyond it, which give each node enough
 // partners to distinguish its faults from theirs.
-func PairRounds(n, allPairs int) int {
+func pairRounds(n, allPairs int) int {
 	if n <= allPairs {
 		return n - 1 + n%2
 	}
@@ -241,18 +241,18 @@ func (p *Plan) stage(name Name) Stage {
 	switch name {
 	case StageReach:
 		s.Kind, s.Length = KindConnect, 100*time.Millisecond
-		s.Full, s.rounds = PairRounds(n, p.Options.AllPairs), p.pairs(name)
+		s.Full, s.rounds = pairRounds(n, p.Options.AllPairs), p.pairs(name)
 	case StageLoopback:
 		s.Full, s.rounds = 2, p.loopback()
 	case StagePairs:
-		s.Full, s.rounds = PairRounds(n, p.Options.AllPairs), p.pairs(name)
+		s.Full, s.rounds = pairRounds(n, p.Options.AllPairs), p.pairs(name)
 	case StageIncast:
 		s.Full, s.rounds = p.incastRounds(), p.incast()
 	case StagePermutation:
 		s.Full, s.rounds = 4, p.permutation()
 	case StageJitter:
 		s.Kind = KindLatency
-		s.Full, s.rounds = 2*min(p.jitterRounds(), PairRounds(n, p.Options.AllPairs)), p.jitter()
+		s.Full, s.rounds = 2*min(p.jitterRounds(), pairRounds(n, p.Options.AllPairs)), p.jitter()
 	case StageCollective:
 		s.Kind = KindCollective
 		s.Full, s.rounds = 2, p.collective()

@@ -87,7 +87,7 @@ func TestCircle(t *testing.T) {
 // hardly ever repeat a pair.
 func TestMatchings(t *testing.T) {
 	for _, n := range []int{129, 130, 1000, 1001, 10000} {
-		rounds := PairRounds(n, defaultAllPairs)
+		rounds := pairRounds(n, defaultAllPairs)
 		seen := map[Pair]bool{}
 		resting := map[int32]int{}
 		repeated, total := 0, 0

@@ -12,7 +12,7 @@ func (p *Plan) pairs(name Name) iter.Seq[Round] {
 	return func(yield func(Round) bool) {
 		list := circle(n)
 		if n > p.Options.AllPairs {
-			list = matchings(n, PairRounds(n, p.Options.AllPairs), p.rng(name))
+			list = matchings(n, pairRounds(n, p.Options.AllPairs), p.rng(name))
 		}
 		for pairs := range list {
 			if !yield(Round{Flows: flows(pairs)}) {
@@ -184,7 +184,7 @@ func (p *Plan) jitterRounds() int { return 4 }
 func (p *Plan) jitter() iter.Seq[Round] {
 	n := len(p.Cluster.Nodes)
 	return func(yield func(Round) bool) {
-		rounds := min(p.jitterRounds(), PairRounds(n, p.Options.AllPairs))
+		rounds := min(p.jitterRounds(), pairRounds(n, p.Options.AllPairs))
 		for pairs := range matchings(n, rounds, p.rng(StageJitter)) {
 			for _, load := range []bool{false, true} {
 				if !yield(Round{Flows: flows(pairs), Load: load}) {

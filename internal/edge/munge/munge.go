@@ -26,9 +26,9 @@ import (
 	"github.com/rdmakit/rdmakit/internal/edge/process"
 )
 
-// Limit is how long a program may take. A healthy daemon answers at once; the library tries a few
+// limit is how long a program may take. A healthy daemon answers at once; the library tries a few
 // times to reach one that doesn't.
-const Limit = 10 * time.Second
+const limit = 10 * time.Second
 
 // MaxCredential is the largest credential in bytes, and MaxPayload the largest payload, that is
 // accepted here.
@@ -136,7 +136,7 @@ func (d Daemon) run(ctx context.Context, program string, args []string, input []
 		file = d.Folder + "/" + program
 	}
 	out, err := process.Command{
-		File: file, Args: args, Input: input, Limit: Limit, MaxOutput: MaxCredential + MaxPayload,
+		File: file, Args: args, Input: input, Limit: limit, MaxOutput: MaxCredential + MaxPayload,
 	}.Output(ctx)
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
 		return nil, refusal(program, exit)
