@@ -51,6 +51,7 @@ func TestProofTurns(t *testing.T) {
 				_ = answer.Body.Close()
 				return answer.StatusCode
 			}
+			p.ctx = func() context.Context { return ctx }
 			code, _ := p.join("a", "", join{"proof": "x", "name": string(rune('a' + i))})
 			return code
 		}
@@ -73,14 +74,16 @@ func TestProofTurns(t *testing.T) {
 		if codes[http.StatusOK] != 8 || codes[http.StatusTooManyRequests] != 4 || most.Load() != 8 {
 			t.Errorf("codes %v, %d at a time; want 8 times 200, 4 times 429, 8 at a time", codes, most.Load())
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if code := request(ctx, 0); code != 0 {
-			t.Errorf("a request that was given up: %d", code)
-		}
-		synctest.Wait()
-		if n := running.Load(); n != 0 {
-			t.Errorf("%d proofs are still being made for a worker that has gone", n)
+		for i := range 2 { // a proof of the leader, and one of a worker
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if code := request(ctx, i); code != 0 {
+				t.Errorf("a request that was given up: %d", code)
+			}
+			cancel()
+			synctest.Wait()
+			if n := running.Load(); n != 0 {
+				t.Errorf("%d proofs are still being made for a worker that has gone", n)
+			}
 		}
 	})
 }

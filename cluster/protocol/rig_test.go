@@ -162,6 +162,7 @@ func identity(t *testing.T) tls.Certificate {
 type peer struct {
 	t    *testing.T
 	http *http.Client
+	ctx  func() context.Context // of its requests
 }
 
 // peer returns one with a certificate.
@@ -174,13 +175,13 @@ func (r *rig) peer(cert tls.Certificate) *peer {
 		},
 	}
 	r.t.Cleanup(tr.CloseIdleConnections)
-	return &peer{r.t, &http.Client{Transport: tr}}
+	return &peer{r.t, &http.Client{Transport: tr}, r.t.Context}
 }
 
 // do sends a request and returns the status and the text of the answer.
 func (p *peer) do(method, path string, body io.Reader) (int, string) {
 	p.t.Helper()
-	q, err := http.NewRequestWithContext(p.t.Context(), method, "https://leader"+path, body)
+	q, err := http.NewRequestWithContext(p.ctx(), method, "https://leader"+path, body)
 	if err != nil {
 		p.t.Fatal(err)
 	}
