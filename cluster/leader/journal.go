@@ -29,7 +29,9 @@ type line struct {
 	Round *entry      `json:"round,omitempty"`
 	// Leaves are those that became known after the beginning.
 	Leaves *leavesEntry `json:"leaves,omitempty"`
-	End    *time.Time   `json:"end,omitempty"`
+	// Nodes are those whose state is another one when the run is resumed.
+	Nodes []nodeEntry `json:"nodes,omitempty"`
+	End   *time.Time  `json:"end,omitempty"`
 }
 
 // entry is a round of a journal.
@@ -38,6 +40,12 @@ type entry struct {
 	Round   int `json:"round"`
 	Attempt int `json:"attempt,omitempty"`
 	Outcome
+}
+
+// nodeEntry is a node of a resumed run.
+type nodeEntry struct {
+	Index int         `json:"index"` // of the cluster
+	Node  result.Node `json:"node"`
 }
 
 // leavesEntry are the leaves of a run.
@@ -56,6 +64,7 @@ func (l *leavesEntry) apply(run *result.Run) {
 }
 
 func (j *Journal) leaves(l leavesEntry) error { return j.write(line{Leaves: &l}) }
+func (j *Journal) nodes(n []nodeEntry) error  { return j.write(line{Nodes: n}) }
 func (j *Journal) begin(r *result.Run) error  { return j.write(line{Begin: r}) }
 func (j *Journal) round(e entry) error        { return j.write(line{Round: &e}) }
 func (j *Journal) end(at time.Time) error     { return j.write(line{End: &at}) }
@@ -146,12 +155,26 @@ func apply(run *result.Run, b []byte) (*result.Run, error) {
 		return nil, fmt.Errorf("leaves of %d nodes of %d", len(l.Leaves.Nodes), len(run.Cluster.Nodes))
 	case l.Leaves != nil:
 		l.Leaves.apply(run)
+	case l.Nodes != nil:
+		return run, replace(run, l.Nodes)
 	case l.End != nil:
 		run.Ended = *l.End
 	default:
-		return nil, errors.New("neither a round nor leaves nor the end")
+		return nil, errors.New("neither a round nor leaves nor nodes nor the end")
 	}
 	return run, nil
+}
+
+// replace replaces nodes of a run.
+func replace(run *result.Run, nodes []nodeEntry) error {
+	for _, n := range nodes {
+		if n.Index < 0 || n.Index >= len(run.Nodes) {
+			return fmt.Errorf("node %d of %d", n.Index, len(run.Nodes))
+		}
+		run.Nodes[n.Index] = n.Node
+	}
+	part := result.Run{Schema: run.Schema, Cluster: run.Cluster, Stages: run.Stages, Nodes: run.Nodes}
+	return part.Check()
 }
 
 // check returns an error for a round that can't be of this run.

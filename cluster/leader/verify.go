@@ -123,16 +123,24 @@ func (v *verification) resume() error {
 	if !same || old.Options.Seed != v.run.Options.Seed {
 		return fmt.Errorf("resume verification: %w", ErrOtherPlan)
 	}
+	var changed []nodeEntry
 	for i, n := range v.run.Nodes {
-		if old.Nodes[i].State != result.NodeLost { // its pairs are missing, even if it is back
-			old.Nodes[i] = n
+		if old.Nodes[i].State == result.NodeLost { // its pairs are missing, even if it is back
+			continue
 		}
+		if old.Nodes[i].State != n.State {
+			changed = append(changed, nodeEntry{i, n})
+		}
+		old.Nodes[i] = n
 	}
 	v.run = old
 	// Later rounds depend on leaves: those that the run began with, or has inferred.
 	v.Plan.Cluster.Nodes = old.Cluster.Nodes
 	v.run.Ended = time.Time{}
-	return nil
+	if changed == nil {
+		return nil
+	}
+	return v.Journal.nodes(changed)
 }
 
 // stage runs the rounds of a stage that haven't been done, and then looks at its suspects again.

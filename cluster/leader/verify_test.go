@@ -23,12 +23,16 @@ type scripted struct {
 	rounds int
 	loses  map[int]int32 // by number of the round: a node that vanishes
 	fails  int           // number of the round at which the runner gives up; 0 for none
+	absent int           // a node that doesn't report; 0 for none
 }
 
 func (s *scripted) Survey(context.Context) ([]result.Node, error) {
 	nodes := make([]result.Node, len(s.p.Cluster.Nodes))
 	for i := range nodes {
 		nodes[i] = result.Node{State: result.NodeReady, Cards: make([]result.Card, len(s.p.Cluster.Nodes[i].Rails))}
+	}
+	if s.absent > 0 {
+		nodes[s.absent] = result.Node{State: result.NodeAbsent, Cause: "no route"}
 	}
 	return nodes, nil
 }
@@ -175,6 +179,50 @@ func TestVerifyLost(t *testing.T) {
 	}
 	if run.Stages[2].Done != 1 || run.Complete() || len(run.Samples) == 0 {
 		t.Errorf("stages %+v", run.Stages)
+	}
+}
+
+// TestResumeRecordsNodes checks that the journal of a resumed run has the nodes that don't answer any
+// more, and those that are back.
+func TestResumeRecordsNodes(t *testing.T) {
+	p := scriptedPlan(t, 5)
+	w := &stops{writes: 5}
+	old := func() *result.Run {
+		t.Helper()
+		run, _, err := leader.ReadJournal(bytes.NewReader(w.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run
+	}
+	config := func() leader.Config { return leader.Config{Plan: p, Journal: leader.NewJournal(w)} }
+	if _, err := leader.Verify(t.Context(), &scripted{p: p}, config()); !errors.Is(err, errFull) {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		absent int
+		states []result.NodeState
+	}{
+		{3, []result.NodeState{"ready", "ready", "ready", "absent", "ready"}},
+		{1, []result.NodeState{"ready", "absent", "ready", "ready", "ready"}},
+	} {
+		w.Truncate(strings.LastIndex(w.String(), "\n") + 1)
+		w.writes = 2
+		c := config()
+		c.Resume = old()
+		if _, err := leader.Verify(t.Context(), &scripted{p: p, absent: tt.absent}, c); !errors.Is(err, errFull) {
+			t.Fatal(err)
+		}
+		var states []result.NodeState
+		for _, n := range old().Nodes {
+			states = append(states, n.State)
+		}
+		if diff := cmp.Diff(tt.states, states); diff != "" {
+			t.Errorf("states in the journal (-want +got):\n%s", diff)
+		}
+		if cause := old().Nodes[tt.absent].Cause; cause != "no route" {
+			t.Errorf("cause %q", cause)
+		}
 	}
 }
 
