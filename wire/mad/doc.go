@@ -27,6 +27,6 @@
 //
 // Functions are pure and safe for concurrent use; a value that Decode writes to is
 // not. Decode doesn't allocate, nor does Append if the slice has enough capacity. The
-// transport must reassemble messages of several segments (RMPP): this package has only
-// the header. It imports only the standard library and wire/ib.
+// package has the header of messages of several segments (RMPP); the protocol is in
+// package fabric/rmpp. It imports only the standard library and wire/ib.
 package mad

@@ -56,6 +56,29 @@ func FuzzLinkRecord(f *testing.F)           { fuzzCodec(f, &mad.LinkRecord{}) }
 func FuzzPathRecord(f *testing.F)           { fuzzCodec(f, &mad.PathRecord{}) }
 func FuzzVendorMAD(f *testing.F)            { fuzzCodec(f, &mad.VendorMAD{}) }
 
+func FuzzMCMemberRecord(f *testing.F)   { fuzzCodec(f, &mad.MCMemberRecord{}) }
+func FuzzServiceRecord(f *testing.F)    { fuzzCodec(f, &mad.ServiceRecord{}) }
+func FuzzInformInfoRecord(f *testing.F) { fuzzCodec(f, &mad.InformInfoRecord{}) }
+func FuzzSwitchInfoRecord(f *testing.F) { fuzzCodec(f, &mad.SwitchInfoRecord{}) }
+func FuzzPKeyTableRecord(f *testing.F)  { fuzzCodec(f, &mad.PKeyTableRecord{}) }
+func FuzzGUIDInfoRecord(f *testing.F)   { fuzzCodec(f, &mad.GUIDInfoRecord{}) }
+
+func FuzzSLtoVLMappingTableRecord(f *testing.F) {
+	fuzzCodec(f, &mad.SLtoVLMappingTableRecord{})
+}
+
+func FuzzVLArbitrationTableRecord(f *testing.F) {
+	fuzzCodec(f, &mad.VLArbitrationTableRecord{})
+}
+
+func FuzzLinearForwardingTableRecord(f *testing.F) {
+	fuzzCodec(f, &mad.LinearForwardingTableRecord{})
+}
+
+func FuzzMulticastForwardingTableRecord(f *testing.F) {
+	fuzzCodec(f, &mad.MulticastForwardingTableRecord{})
+}
+
 func FuzzREQ(f *testing.F)       { fuzzCodec(f, &mad.REQ{}) }
 func FuzzMRA(f *testing.F)       { fuzzCodec(f, &mad.MRA{}) }
 func FuzzREJ(f *testing.F)       { fuzzCodec(f, &mad.REJ{}) }

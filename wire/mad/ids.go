@@ -70,11 +70,21 @@ const (
 
 // Attributes of subnet administration (section 15.2.5).
 const (
-	AttributeNodeRecord     Attribute = 0x0011
-	AttributePortInfoRecord Attribute = 0x0012
-	AttributeSMInfoRecord   Attribute = 0x0018
-	AttributeLinkRecord     Attribute = 0x0020
-	AttributePathRecord     Attribute = 0x0035
+	AttributeNodeRecord                     Attribute = 0x0011
+	AttributePortInfoRecord                 Attribute = 0x0012
+	AttributeSLtoVLMappingTableRecord       Attribute = 0x0013
+	AttributeSwitchInfoRecord               Attribute = 0x0014
+	AttributeLinearForwardingTableRecord    Attribute = 0x0015
+	AttributeMulticastForwardingTableRecord Attribute = 0x0017
+	AttributeSMInfoRecord                   Attribute = 0x0018
+	AttributeLinkRecord                     Attribute = 0x0020
+	AttributeGUIDInfoRecord                 Attribute = 0x0030
+	AttributeServiceRecord                  Attribute = 0x0031
+	AttributePKeyTableRecord                Attribute = 0x0033
+	AttributePathRecord                     Attribute = 0x0035
+	AttributeVLArbitrationTableRecord       Attribute = 0x0036
+	AttributeMCMemberRecord                 Attribute = 0x0038
+	AttributeInformInfoRecord               Attribute = 0x00f3
 )
 
 // Status is the status of a response (specification section 13.4.7): two flags, a code

@@ -39,12 +39,22 @@ func attributeNames(class Class) map[Attribute]string {
 		}
 	case ClassSA:
 		return map[Attribute]string{
-			AttributeClassPortInfo:  "ClassPortInfo",
-			AttributeNodeRecord:     "NodeRecord",
-			AttributePortInfoRecord: "PortInfoRecord",
-			AttributeSMInfoRecord:   "SMInfoRecord",
-			AttributeLinkRecord:     "LinkRecord",
-			AttributePathRecord:     "PathRecord",
+			AttributeClassPortInfo:                  "ClassPortInfo",
+			AttributeNodeRecord:                     "NodeRecord",
+			AttributePortInfoRecord:                 "PortInfoRecord",
+			AttributeSLtoVLMappingTableRecord:       "SLtoVLMappingTableRecord",
+			AttributeSwitchInfoRecord:               "SwitchInfoRecord",
+			AttributeLinearForwardingTableRecord:    "LinearForwardingTableRecord",
+			AttributeMulticastForwardingTableRecord: "MulticastForwardingTableRecord",
+			AttributeSMInfoRecord:                   "SMInfoRecord",
+			AttributeLinkRecord:                     "LinkRecord",
+			AttributeGUIDInfoRecord:                 "GUIDInfoRecord",
+			AttributeServiceRecord:                  "ServiceRecord",
+			AttributePKeyTableRecord:                "P_KeyTableRecord",
+			AttributePathRecord:                     "PathRecord",
+			AttributeVLArbitrationTableRecord:       "VLArbitrationTableRecord",
+			AttributeMCMemberRecord:                 "MCMemberRecord",
+			AttributeInformInfoRecord:               "InformInfoRecord",
 		}
 	}
 	return nil

@@ -24,6 +24,9 @@ const (
 
 	PortInfoRecordMaskLID     uint64 = 1 << 0
 	PortInfoRecordMaskPortNum uint64 = 1 << 1
+	PortInfoRecordMaskOptions uint64 = 1 << 2
+	// CapabilityMask: see [PortInfoRecordAllBits].
+	PortInfoRecordMaskCapabilityMask uint64 = 1 << 7
 
 	SMInfoRecordMaskLID   uint64 = 1 << 0
 	SMInfoRecordMaskGUID  uint64 = 1 << 2
@@ -34,16 +37,31 @@ const (
 	LinkRecordMaskToPort   uint64 = 1 << 2
 	LinkRecordMaskToLID    uint64 = 1 << 3
 
-	PathRecordMaskServiceID  uint64 = 3 << 0
-	PathRecordMaskDGID       uint64 = 1 << 2
-	PathRecordMaskSGID       uint64 = 1 << 3
-	PathRecordMaskDLID       uint64 = 1 << 4
-	PathRecordMaskSLID       uint64 = 1 << 5
-	PathRecordMaskReversible uint64 = 1 << 11
-	PathRecordMaskNumPath    uint64 = 1 << 12
-	PathRecordMaskPKey       uint64 = 1 << 13
-	PathRecordMaskSL         uint64 = 1 << 15
+	PathRecordMaskServiceID              uint64 = 3 << 0
+	PathRecordMaskDGID                   uint64 = 1 << 2
+	PathRecordMaskSGID                   uint64 = 1 << 3
+	PathRecordMaskDLID                   uint64 = 1 << 4
+	PathRecordMaskSLID                   uint64 = 1 << 5
+	PathRecordMaskFlowLabel              uint64 = 1 << 8
+	PathRecordMaskHopLimit               uint64 = 1 << 9
+	PathRecordMaskTClass                 uint64 = 1 << 10
+	PathRecordMaskReversible             uint64 = 1 << 11
+	PathRecordMaskNumPath                uint64 = 1 << 12
+	PathRecordMaskPKey                   uint64 = 1 << 13
+	PathRecordMaskQoSClass               uint64 = 1 << 14
+	PathRecordMaskSL                     uint64 = 1 << 15
+	PathRecordMaskMTUSelector            uint64 = 1 << 16
+	PathRecordMaskMTU                    uint64 = 1 << 17
+	PathRecordMaskRateSelector           uint64 = 1 << 18
+	PathRecordMaskRate                   uint64 = 1 << 19
+	PathRecordMaskPacketLifeTimeSelector uint64 = 1 << 20
+	PathRecordMaskPacketLifeTime         uint64 = 1 << 21
 )
+
+// PortInfoRecordAllBits is the attribute modifier of a query for a [PortInfoRecord] by its
+// CapabilityMask: the SA returns the records that have at least the bits of the query, instead of
+// exactly these (specification section 15.2.5.3).
+const PortInfoRecordAllBits uint32 = 1 << 31
 
 // NodeRecord describes the node of a port; a CA has one record for each port
 // (specification section 15.2.5; C twin: ib_node_record_t).

@@ -4,50 +4,9 @@ import "encoding/binary"
 
 // Lengths in bytes.
 const (
-	RMPPLen     = 12                // of an RMPP
 	SAHeaderLen = 56                // of an SAHeader, Header and RMPP included
 	SADataLen   = Len - SAHeaderLen // in one segment
 )
-
-// Bits of [RMPP.Flags].
-const (
-	RMPPActive uint8 = 1 << 0
-	RMPPFirst  uint8 = 1 << 1
-	RMPPLast   uint8 = 1 << 2
-)
-
-// RMPP is the header of the reliable multi-packet transaction protocol, for responses
-// longer than one MAD. It is valid if Flags has [RMPPActive] (specification section 13.6;
-// C twin: the rmpp fields of ib_rmpp_mad_t).
-type RMPP struct {
-	Version       uint8  // 1
-	Type          uint8  // 1 data, 2 ACK, 3 stop, 4 abort
-	RRespTime     uint8  // 5 bits
-	Flags         uint8  // 3 bits
-	Status        uint8  // cause of a stop or an abort
-	SegmentNumber uint32 // from 1; in an ACK the last segment received
-	PayloadLength uint32 // in the first and last segment, bytes; in an ACK NewWindowLast
-}
-
-// Decode reads the header from the start of b.
-func (h *RMPP) Decode(b []byte) (n int, err error) {
-	if len(b) < RMPPLen {
-		return 0, ErrShort
-	}
-	*h = RMPP{
-		Version: b[0], Type: b[1], RRespTime: b[2] >> 3, Flags: b[2] & 7, Status: b[3],
-		SegmentNumber: binary.BigEndian.Uint32(b[4:]),
-		PayloadLength: binary.BigEndian.Uint32(b[8:]),
-	}
-	return RMPPLen, nil
-}
-
-// Append appends the header to b.
-func (h *RMPP) Append(b []byte) []byte {
-	b = append(b, h.Version, h.Type, h.RRespTime<<3|h.Flags&7, h.Status)
-	b = binary.BigEndian.AppendUint32(b, h.SegmentNumber)
-	return binary.BigEndian.AppendUint32(b, h.PayloadLength)
-}
 
 // SAHeader is the header of subnet administration (specification section 15.2.1.1; C
 // twin: ib_sa_mad_t). A table reassembled by RMPP has one SAHeader before all records.
