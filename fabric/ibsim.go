@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/edge/ibsim"
@@ -89,6 +90,7 @@ func (s *IBSim) Receive(ctx context.Context, batch []Datagram, deadline time.Tim
 			Address: Address{LID: ib.LID(p.SLID), QPN: ib.QPN(p.SQP)},
 			Lost:    p.Status != 0,
 			MAD:     p.MAD,
+			Length:  int(min(p.Length, math.MaxInt32)),
 		}
 	}
 	return n, err

@@ -130,6 +130,9 @@ func (u *UMAD) Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error 
 	if class >= firstVendorClass && class <= lastVendorClass {
 		agent.OUI = uint32(oui[0])<<16 | uint32(oui[1])<<8 | uint32(oui[2])
 	}
+	if u.Reassembles(class) {
+		agent.RMPPVersion = mad.RMPPVersion
+	}
 	id, err := u.conn.Register(agent)
 	if _, ok := errors.AsType[*umad.NoQP0Error](err); ok {
 		return fmt.Errorf("%w: %w", ErrNoSubnetManagement, err)
@@ -139,6 +142,10 @@ func (u *UMAD) Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error 
 	}
 	return err
 }
+
+// Reassembles reports whether messages of several segments arrive as one datagram: the kernel
+// acknowledges the segments of subnet administration.
+func (u *UMAD) Reassembles(class mad.Class) bool { return class == mad.ClassSA }
 
 // Vendor classes with an OUI (specification section 16.5).
 const firstVendorClass, lastVendorClass mad.Class = 0x30, 0x4f
@@ -233,7 +240,7 @@ func (u *UMAD) Receive(ctx context.Context, batch []Datagram, deadline time.Time
 				HasGRH: p.HasGRH, GIDIndex: p.GIDIndex, GID: p.GID,
 			},
 			Lost: p.Status != 0,
-			MAD:  p.MAD,
+			MAD:  p.MAD, Length: p.Length, Rest: p.Rest,
 		}
 	}
 	return n, err

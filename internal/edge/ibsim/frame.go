@@ -1,6 +1,7 @@
 package ibsim
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -39,9 +40,13 @@ type Packet struct {
 	DQP, SQP   uint32       // queue pair numbers: 0 for SMPs, 1 for the other classes
 	Status     uint32       // 0, or StatusTimeout for a request that was returned
 	MAD        [MADLen]byte // as on the wire
+	// Length, of a received packet, is the length of the message that its sender wrote, in bytes.
+	// The simulator carries the first MADLen of them; there is no RMPP. 0 stands for MADLen in a
+	// packet to send.
+	Length uint64
 }
 
-// appendTo appends the 288 bytes of the packet to b. The length field is 256.
+// appendTo appends the 288 bytes of the packet to b.
 func (p *Packet) appendTo(b []byte) []byte {
 	// The simulator stores a LID as a 16-bit network-order value in a 32-bit host-order field.
 	b = binary.NativeEndian.AppendUint32(b, slotFromLID(p.DLID))
@@ -50,7 +55,7 @@ func (p *Packet) appendTo(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, p.SQP)
 	b = binary.BigEndian.AppendUint32(b, p.Status)
 	b = append(b, 0, 0, 0, 0) // alignment of the length
-	b = binary.BigEndian.AppendUint64(b, MADLen)
+	b = binary.BigEndian.AppendUint64(b, cmp.Or(p.Length, MADLen))
 	return append(b, p.MAD[:]...)
 }
 
@@ -64,6 +69,7 @@ func (p *Packet) decode(b []byte) error {
 	p.DQP = binary.BigEndian.Uint32(b[8:])
 	p.SQP = binary.BigEndian.Uint32(b[12:])
 	p.Status = binary.BigEndian.Uint32(b[16:])
+	p.Length = binary.BigEndian.Uint64(b[24:])
 	copy(p.MAD[:], b[32:])
 	return nil
 }

@@ -21,6 +21,10 @@ func TestPacketLayout(t *testing.T) {
 	if diff := cmp.Diff(want, b); diff != "" {
 		t.Errorf("packet (-want +got):\n%s", diff)
 	}
+	var got Packet
+	if err := got.decode(want); err != nil || got.Length != MADLen {
+		t.Errorf("decode: length %d, %v", got.Length, err)
+	}
 	for _, n := range []int{0, packetLen - 1, packetLen + 1} {
 		if err := new(Packet).decode(make([]byte, n)); !errors.Is(err, ErrShort) {
 			t.Errorf("decode of %d bytes = %v, want ErrShort", n, err)
@@ -36,6 +40,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var p, again Packet
 		if p.decode(b) == nil {
+			p.Length = max(1, p.Length) // 0 is written as 256
 			if err := again.decode(p.appendTo(nil)); err != nil || again != p {
 				t.Errorf("decode(append(p)) = %+v, %v, want %+v", again, err, p)
 			}

@@ -118,8 +118,9 @@ func (c *Conn) Receive(ctx context.Context, packets []Packet, deadline time.Time
 	return c.n, nil
 }
 
-// maxMessage is the size of the buffer for messages that are longer than a MAD.
-const maxMessage = 1 << 20
+// maxMessage is the maximum length of a message with its header: enough for the records of all
+// unicast LIDs.
+const maxMessage = 64 << 20
 
 func (c *Conn) tryReceive(read func([]byte) (int, error)) bool {
 	for c.n < len(c.packets) {
@@ -136,8 +137,9 @@ func (c *Conn) tryReceive(read func([]byte) (int, error)) bool {
 			return c.n > 0
 		case errors.Is(err, syscall.ENOSPC) && len(c.in) < maxMessage:
 			// A message of several segments: it stays in the kernel's queue until it is read
-			// with a larger buffer.
-			c.in = make([]byte, maxMessage)
+			// with a larger buffer. The header has the length of both.
+			length := binary.NativeEndian.Uint32(c.in[lengthOffset:])
+			c.in = make([]byte, min(maxMessage, max(2*len(c.in), int(length))))
 		default:
 			c.err = err
 			return true

@@ -1,6 +1,7 @@
 package umad
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ const (
 	registerAgentLen = 28
 	registerAgent2   = 40
 	MADLen           = 256 // of a MAD
+	// lengthOffset is where the header has the length of the message.
+	lengthOffset = 16
 )
 
 // MaxAgents is the maximum number of agents of one open file.
@@ -54,6 +57,12 @@ type Packet struct {
 	FlowLabel    uint32
 
 	MAD [MADLen]byte
+	// Length, of a received packet, is that of the message in bytes: less than MADLen for a message
+	// that RMPP carried in one segment, more for one of several segments.
+	Length int
+	// Rest is what follows MAD in a received message of several segments: only data, without
+	// headers. It belongs to the caller.
+	Rest []byte
 }
 
 // appendTo appends header and MAD to b. Addresses are in network order, other numbers in host
@@ -81,8 +90,7 @@ func (p *Packet) appendTo(b []byte) []byte {
 	return append(b, p.MAD[:]...)
 }
 
-// decode decodes the data of one read; a shorter MAD is padded with zeros, a longer one is
-// truncated.
+// decode decodes the data of one read; a shorter MAD is padded with zeros.
 func (p *Packet) decode(b []byte) error {
 	if len(b) < headerLen {
 		return fmt.Errorf("decode user mad of %d bytes: %w", len(b), errShort)
@@ -95,7 +103,10 @@ func (p *Packet) decode(b []byte) error {
 		HasGRH: b[32] != 0, GIDIndex: b[33], HopLimit: b[34], TrafficClass: b[35],
 		GID: [16]byte(b[36:]), FlowLabel: wire.Uint32(b[52:]), PKeyIndex: host.Uint16(b[56:]),
 	}
-	copy(p.MAD[:], b[headerLen:])
+	p.Length = len(b) - headerLen
+	if n := copy(p.MAD[:], b[headerLen:]); n < p.Length {
+		p.Rest = bytes.Clone(b[headerLen+n:])
+	}
 	return nil
 }
 
@@ -107,6 +118,9 @@ type Agent struct {
 	OUI          uint32 // of a vendor class from 0x30 to 0x4f
 	// Methods are the methods of unsolicited MADs that the agent receives; none: only responses.
 	Methods []uint8
+	// RMPPVersion 1 makes the kernel reassemble messages of several segments, acknowledge them, and
+	// deliver each as one packet; 0: it delivers segments one by one.
+	RMPPVersion uint8
 }
 
 func (a *Agent) mask() (m [2]uint64, err error) {
@@ -125,11 +139,10 @@ func (a *Agent) request(mask [2]uint64) []byte {
 	b = binary.NativeEndian.AppendUint64(b, mask[0])
 	b = binary.NativeEndian.AppendUint64(b, mask[1])
 	b = append(b, uint8(a.QPN), a.Class, a.ClassVersion)
-	return append(b, uint8(a.OUI>>16), uint8(a.OUI>>8), uint8(a.OUI), 0, 0)
+	return append(b, uint8(a.OUI>>16), uint8(a.OUI>>8), uint8(a.OUI), a.RMPPVersion, 0)
 }
 
-// request2 returns the argument of REGISTER_AGENT2. Without an RMPP version, the kernel delivers
-// segments one by one.
+// request2 returns the argument of REGISTER_AGENT2.
 func (a *Agent) request2(mask [2]uint64) []byte {
 	b := make([]byte, 4, registerAgent2)
 	b = binary.NativeEndian.AppendUint32(b, a.QPN)
@@ -138,5 +151,5 @@ func (a *Agent) request2(mask [2]uint64) []byte {
 	b = binary.NativeEndian.AppendUint64(b, mask[0])
 	b = binary.NativeEndian.AppendUint64(b, mask[1])
 	b = binary.NativeEndian.AppendUint32(b, a.OUI)
-	return append(b, 0, 0, 0, 0)
+	return append(b, a.RMPPVersion, 0, 0, 0)
 }

@@ -27,6 +27,7 @@ type fake struct {
 	queue     [][]byte
 	readErr   error
 	closed    bool
+	short     []int // lengths of buffers that were too short
 }
 
 func (f *fake) ioctl(request uintptr, argument []byte) error {
@@ -61,6 +62,7 @@ func (f *fake) read(_ context.Context, _ time.Time, try func(func([]byte) (int, 
 		}
 		if len(b) < len(f.queue[0]) {
 			copy(b, f.queue[0])
+			f.short = append(f.short, len(b))
 			return 0, syscall.ENOSPC
 		}
 		n := copy(b, f.queue[0])
@@ -110,6 +112,19 @@ func TestRegister(t *testing.T) {
 		want := []byte{0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0x32, 1, 0x00, 0x14, 0x05, 0, 0}
 		if diff := cmp.Diff(want, f.arguments[2]); diff != "" {
 			t.Errorf("argument (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("rmpp", func(t *testing.T) {
+		for _, old := range []bool{false, true} {
+			f := &fake{old: old}
+			agent := Agent{Class: 3, ClassVersion: 2, QPN: 1, RMPPVersion: 1}
+			if _, err := newConn(Port{}, f).Register(agent); err != nil {
+				t.Fatal(err)
+			}
+			last := f.arguments[len(f.arguments)-1]
+			if at := map[bool]int{false: 36, true: 26}[old]; last[at] != 1 { // rmpp_version in ib_user_mad.h
+				t.Errorf("old %v: argument %x, want 1 at %d", old, last, at)
+			}
 		}
 	})
 	t.Run("errors", func(t *testing.T) {
@@ -174,7 +189,9 @@ func TestReceive(t *testing.T) {
 	whole := p.appendTo(nil)
 	lost := slices.Clone(whole[:headerLen+24])
 	binary.NativeEndian.PutUint32(lost[4:], uint32(syscall.ETIMEDOUT))
-	long := append(slices.Clone(whole), make([]byte, 1000)...)
+	long := append(slices.Clone(whole), make([]byte, 2_000_000)...)
+	long[len(long)-1] = 77
+	binary.NativeEndian.PutUint32(long[16:], uint32(len(long)))
 	f := &fake{queue: [][]byte{whole, lost, long}}
 	c := newConn(Port{}, f)
 	var got [8]Packet
@@ -182,14 +199,22 @@ func TestReceive(t *testing.T) {
 	if n != 3 || err != nil {
 		t.Fatalf("Receive = %d, %v, want 3", n, err)
 	}
+	p.Length = MADLen
 	if diff := cmp.Diff(p, got[0]); diff != "" {
 		t.Errorf("packet (-sent +received):\n%s", diff)
 	}
 	if got[1].Status != uint32(syscall.ETIMEDOUT) || got[1].MAD[23] != 23 || got[1].MAD[24] != 0 {
 		t.Errorf("lost packet: status %d, MAD %x", got[1].Status, got[1].MAD[:32])
 	}
-	if got[2].MAD != p.MAD {
-		t.Errorf("first segment of a long message = %x", got[2].MAD)
+	if got[1].Length != 24 || got[1].Rest != nil {
+		t.Errorf("lost packet: %d bytes, rest %x", got[1].Length, got[1].Rest)
+	}
+	if got[2].MAD != p.MAD || got[2].Length != MADLen+2_000_000 || len(got[2].Rest) != 2_000_000 ||
+		got[2].Rest[1_999_999] != 77 {
+		t.Errorf("long message: %x, %d bytes, rest of %d", got[2].MAD, got[2].Length, len(got[2].Rest))
+	}
+	if len(f.short) != 1 {
+		t.Errorf("buffers of %v bytes were too short, want one", f.short)
 	}
 	if n, err := c.Receive(t.Context(), got[:], time.Now()); n != 0 || err != nil {
 		t.Errorf("Receive at its deadline = %d, %v", n, err)
@@ -219,8 +244,12 @@ func FuzzDecode(f *testing.F) {
 		if err := again.decode(p.appendTo(nil)); err != nil {
 			t.Fatal(err)
 		}
-		if again != p {
-			t.Errorf("decode(append(p)) = %+v, want %+v", again, p)
+		if p.Length+headerLen != len(b) || len(p.Rest) != max(0, p.Length-MADLen) {
+			t.Errorf("decode of %d bytes: %d, rest of %d", len(b), p.Length, len(p.Rest))
+		}
+		p.Length, p.Rest = MADLen, nil // append writes a MAD
+		if diff := cmp.Diff(p, again); diff != "" {
+			t.Errorf("decode(append(p)) (-want +got):\n%s", diff)
 		}
 	})
 }
