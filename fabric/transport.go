@@ -43,9 +43,10 @@ type Datagram struct {
 	Lost bool
 	// MAD is the datagram; the answer has the low 32 bits of its transaction ID.
 	MAD [mad.Len]byte
-	// Length, of a received datagram, is the length of the message in bytes, which RMPP may carry in
-	// several segments; 0: the transport doesn't tell it, and MAD is all there is. If it is more than
-	// MAD and Rest have, the transport has lost the end: ibsim carries the first segment only.
+	// Length, of a received datagram, is the length of the message in bytes, which RMPP may carry
+	// in several segments; 0: the transport doesn't report it, and MAD is all there is. If it is
+	// more than MAD and Rest have, the transport has lost the end: ibsim carries the first segment
+	// only.
 	Length int
 	// Rest, of a received datagram, is what follows MAD in a message that the transport has
 	// reassembled: data without headers.

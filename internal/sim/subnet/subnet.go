@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/fabric/rmpp"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
@@ -20,6 +21,16 @@ type Subnet struct {
 	Queue int
 	// MasterLID is the LID of the master subnet manager in all ports; New sets it to 1.
 	MasterLID ib.LID
+
+	// Members and Services are the records that subnet administration has of these kinds.
+	Members  []mad.MCMemberRecord
+	Services []mad.ServiceRecord
+	// SAStatus, if set, is the status of all answers of subnet administration.
+	SAStatus mad.Status
+	// Segments are the limits of answers of several segments.
+	Segments rmpp.SenderOptions
+	// Ended are the errors of the senders of such answers.
+	Ended []error
 
 	byName map[string]*Node
 	byLID  map[ib.LID]*Node
@@ -182,7 +193,7 @@ func (s *Subnet) reply(n *Node, in uint8, request *mad.DirectedSMP) {
 		info := s.nodeInfo(n, in)
 		info.Append(data)
 	case request.AttributeID == mad.AttributeNodeDescription:
-		copy(request.Data[:], cmp.Or(n.Description, n.Name))
+		copy(request.Data[:], n.description())
 	case request.AttributeID == mad.AttributeSwitchInfo && n.Type == mad.NodeTypeSwitch:
 		info := s.switchInfo(n)
 		info.Append(data)
@@ -195,7 +206,11 @@ func (s *Subnet) reply(n *Node, in uint8, request *mad.DirectedSMP) {
 		n.Ports[modifier].Mellanox != nil:
 		n.Ports[modifier].Mellanox.Append(data)
 	case request.AttributeID == mad.AttributePortInfo && modifier < uint32(len(n.Ports)):
-		info := s.portInfo(n, in, uint8(modifier))
+		port := uint8(modifier)
+		if port == 0 && n.Type != mad.NodeTypeSwitch {
+			port = in // specification section 14.2.5.6: 0 is the port that received the request
+		}
+		info := s.portInfo(n, in, port)
 		info.Append(data)
 	case request.AttributeID == mad.AttributeLFT && n.Type == mad.NodeTypeSwitch:
 		table := s.forwarding(n)
@@ -209,6 +224,8 @@ func (s *Subnet) reply(n *Node, in uint8, request *mad.DirectedSMP) {
 		request.Status |= mad.StatusUnsupportedMethodAttribute
 	}
 }
+
+func (n *Node) description() string { return cmp.Or(n.Description, n.Name) }
 
 func (s *Subnet) nodeInfo(n *Node, in uint8) mad.NodeInfo {
 	return mad.NodeInfo{

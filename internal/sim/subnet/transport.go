@@ -20,6 +20,8 @@ type Transport struct {
 	order  uint64
 	spare  []*fabric.Datagram
 
+	transfers map[uint64]*transfer // by transaction ID
+
 	closed chan struct{}
 	close  func()
 }
@@ -54,11 +56,18 @@ func (t *Transport) answer(d *fabric.Datagram) {
 		n = t.subnet.managerByLID(d, answer)
 	case mad.ClassPerformance:
 		n = t.subnet.performance(d, answer)
+	case mad.ClassSA:
+		t.administration(d)
 	}
 	if n == nil {
 		t.spare = append(t.spare, answer)
 		return
 	}
+	t.queueAnswer(n, answer)
+}
+
+// queueAnswer delivers a node's answer after the delay, as often as the node's Lie says.
+func (t *Transport) queueAnswer(n *Node, answer *fabric.Datagram) {
 	copies := 1
 	if n.Lie != nil {
 		copies = n.Lie(answer)
@@ -129,10 +138,14 @@ func (t *Transport) datagram() *fabric.Datagram {
 // Receive implements [fabric.Transport].
 func (t *Transport) Receive(ctx context.Context, batch []fabric.Datagram, deadline time.Time) (int, error) {
 	for {
+		overdue := t.expire()
 		if n := t.take(batch); n > 0 {
 			return n, nil
 		}
 		until := deadline
+		if !overdue.IsZero() && (until.IsZero() || overdue.Before(until)) {
+			until = overdue
+		}
 		if len(t.queue) > 0 && (until.IsZero() || t.queue[0].at.Before(until)) {
 			until = t.queue[0].at
 		}
