@@ -153,8 +153,13 @@ func whole(d *fabric.Datagram, p *mad.SA) (*message, error) {
 	length := cmp.Or(d.Length, mad.Len)
 	m.data = append(m.data, p.Data[:max(0, min(length-mad.SAHeaderLen, mad.SADataLen))]...)
 	m.data = append(m.data, d.Rest...)
-	if received := mad.Len + len(d.Rest); length > received {
+	received := mad.Len + len(d.Rest)
+	switch {
+	case length > received:
 		return m, &TruncatedError{Length: length, Received: received}
+	case d.Rest == nil && length == mad.Len && p.RMPP.Flags&mad.RMPPActive != 0 && p.RMPP.Type == 0:
+		// The SA has left the segments to a kernel, and there was none on the way.
+		return m, &TruncatedError{Received: received}
 	}
 	m.segments += (len(d.Rest) + mad.SADataLen - 1) / mad.SADataLen
 	return m, nil

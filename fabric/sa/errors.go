@@ -55,12 +55,19 @@ func (e *StatusError) Error() string {
 	return "subnet administration answers " + e.Status.String()
 }
 
-// TruncatedError is the error for records that the transport has cut off: ibsim delivers the first
-// 256 bytes of each message.
-type TruncatedError struct{ Length, Received int } // of the message, in bytes
+// TruncatedError is the error for records that the transport has cut off or may have cut off: ibsim
+// delivers the first 256 bytes of each message.
+type TruncatedError struct {
+	Length   int // of the message, in bytes; 0: unknown, and it may end there by chance
+	Received int // bytes
+}
 
 // Error implements error.
 func (e *TruncatedError) Error() string {
+	if e.Length == 0 {
+		return fmt.Sprintf("the transport has no RMPP and delivers %d bytes of a message: records may be missing",
+			e.Received)
+	}
 	return fmt.Sprintf("the transport delivered %d of %d bytes: it has no RMPP", e.Received, e.Length)
 }
 

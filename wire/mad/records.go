@@ -58,6 +58,9 @@ const (
 	PathRecordMaskPacketLifeTime         uint64 = 1 << 21
 )
 
+// MaxNumPath is the largest [PathRecord.NumPath] of a query.
+const MaxNumPath = 0x7f
+
 // PortInfoRecordAllBits is the attribute modifier of a query for a [PortInfoRecord] by its
 // CapabilityMask: the SA returns the records that have at least the bits of the query, instead of
 // exactly these (specification section 15.2.5.3).

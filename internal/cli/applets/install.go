@@ -64,6 +64,7 @@ func commandFor(name string) string {
 		"ibv_devinfo":   "show",
 		"perfquery":     "fabric errors",
 		"rping":         "ping",
+		"saquery":       "fabric topology",
 		"show_gids":     "show",
 		"sminfo":        "fabric sm",
 		"smpquery":      "fabric topology",

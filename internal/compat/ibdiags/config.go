@@ -8,8 +8,8 @@ import (
 )
 
 // readDefaults reads a file of defaults, "name=value" lines, as C does: a name matches if it begins
-// with a known one, and an unreadable file is ignored (C twin: read_ibdiag_config). Settings that
-// no program here uses (sa_key, MLX_EPI) are ignored.
+// with a known one, and an unreadable file is ignored (C twin: read_ibdiag_config). MLX_EPI, which
+// no program here uses, is ignored.
 func (r *run) readDefaults(file string) {
 	if r.ReadFile == nil {
 		return
@@ -33,6 +33,8 @@ func (r *run) readDefaults(file string) {
 			r.timeout = time.Duration(min(number, 1<<31)) * time.Millisecond
 		case strings.HasPrefix(name, "m_key"):
 			r.mkey = number
+		case strings.HasPrefix(name, "sa_key"):
+			r.saKey = number
 		}
 	}
 }

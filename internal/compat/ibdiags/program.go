@@ -75,7 +75,7 @@ type Option struct {
 func Programs() []Program {
 	return []Program{
 		ibhosts(), iblinkinfo(), ibnetdiscover(), ibnodes(), ibping(), ibqueryerrors(),
-		ibroute(), ibswitches(), ibtracert(), perfquery(), sminfo(), smpquery(),
+		ibroute(), ibswitches(), ibtracert(), perfquery(), saquery(), sminfo(), smpquery(),
 	}
 }
 

@@ -37,6 +37,7 @@ type run struct {
 	timeout     time.Duration // of one try; 0: the library's default
 	smLID       uint16        // -s; 0: query the local port
 	mkey        uint64
+	saKey       uint64 // SM_Key for queries of subnet administration
 	showKeys    bool
 	verbose     int
 	debug       int

@@ -71,12 +71,12 @@ func (n testNet) start(t *testing.T) *ibsimtest.Simulator {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	sim := ibsimtest.Start(t, "../../../fabric/testdata/dualsm/net")
-	for _, name := range []string{"sminfo", "smpquery", "perfquery", "ibping", "ibtracert", "ibroute"} {
+	for _, name := range []string{"sminfo", "smpquery", "perfquery", "ibping", "ibtracert", "ibroute", "saquery"} {
 		for _, arg := range []string{"-h", "--help", "-V", "--nosuch", "-t", "--ve", "-j", "", "-hV", "-V -h"} {
 			args := strings.Fields(arg)
 			theirs, theirErrors, code := sim.Try("host1", name, args...)
 			got := ours(t, sim, "host1", name, args...)
-			if name == "sminfo" || name == "perfquery" {
+			if name == "sminfo" || name == "perfquery" || name == "saquery" {
 				if arg == "" { // these need no operands
 					continue
 				}

@@ -35,6 +35,15 @@ type Simulator struct {
 	dir     string // working directory of the programs
 	output  *lockedBuffer
 	console io.WriteCloser
+
+	preloaded string   // before umad2sim
+	env       []string // of programs that use umad2sim
+}
+
+// Preload makes the C tools and the subnet managers that start from now on load a library before
+// umad2sim, and adds to their environment.
+func (s *Simulator) Preload(library string, env ...string) {
+	s.preloaded, s.env = library+":", append(s.env, env...)
 }
 
 // serial numbers the simulators of one process.
@@ -226,7 +235,7 @@ func (s *Simulator) preload(cmd *exec.Cmd, node string) {
 	if _, err := os.Stat(umad2sim); err != nil {
 		s.t.Fatalf("the C tools need umad2sim (make deps): %v", err)
 	}
-	cmd.Env = append(cmd.Env, "LD_PRELOAD="+umad2sim, "SIM_HOST="+node)
+	cmd.Env = append(append(cmd.Env, s.env...), "LD_PRELOAD="+s.preloaded+umad2sim, "SIM_HOST="+node)
 }
 
 func (s *Simulator) command(name string, arguments ...string) *exec.Cmd {

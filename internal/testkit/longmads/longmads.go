@@ -1,0 +1,74 @@
+// Package longmads carries messages that are longer than a management datagram through ibsim, which
+// has no RMPP, so that tests see the whole tables of OpenSM. The C tools get them as from the
+// kernel; tests get them by Message.
+//
+//	relay := longmads.New(t)
+//	sim.Preload(relay.Library, relay.Env) // an ibsimtest.Simulator, before its programs start
+package longmads
+
+import (
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+//go:embed testdata/longmads.c
+var source []byte
+
+// Relay is the way of long messages of one test.
+type Relay struct {
+	Library string // to be preloaded by C programs
+	Env     string // their environment
+	dir     string
+}
+
+// New compiles the library. Without gcc the test fails; make deps installs it.
+func New(t testing.TB) *Relay {
+	t.Helper()
+	dir := t.TempDir()
+	r := &Relay{Library: filepath.Join(dir, "longmads.so"), dir: filepath.Join(dir, "messages")}
+	r.Env = "LONG_MADS=" + r.dir
+	file := filepath.Join(dir, "longmads.c")
+	if err := errors.Join(os.Mkdir(r.dir, 0o700), os.WriteFile(file, source, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "gcc", "-Wall", "-shared", "-fPIC", "-o", r.Library, file, "-ldl")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v (scripts/deps.sh test installs gcc and libc6-dev)\n%s", cmd, err, out)
+	}
+	return r
+}
+
+// Plant makes the C programs get the message in place of each answer to GetTable, except for its
+// transaction ID; nil ends that.
+func (r *Relay) Plant(t testing.TB, message []byte) {
+	t.Helper()
+	name := filepath.Join(r.dir, "answer")
+	err := os.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if message != nil && err == nil {
+		err = os.WriteFile(name, message, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Message returns the message of which a datagram of subnet administration is the beginning, and
+// removes it; nil if the datagram is all of it.
+func (r *Relay) Message(datagram []byte) ([]byte, error) {
+	const transactionID, end = 12, 16 // its low half
+	name := filepath.Join(r.dir, hex.EncodeToString(datagram[transactionID:end]))
+	b, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, errors.Join(err, os.Remove(name))
+}
