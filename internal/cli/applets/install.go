@@ -64,7 +64,7 @@ func commandFor(name string) string {
 		"ibv_devinfo":   "show",
 		"perfquery":     "fabric errors",
 		"rping":         "ping",
-		"saquery":       "fabric topology",
+		"saquery":       "fabric sa",
 		"show_gids":     "show",
 		"sminfo":        "fabric sm",
 		"smpquery":      "fabric topology",

@@ -1,9 +1,9 @@
 // Package fabric holds the commands about the InfiniBand subnet: rdmactl fabric sm, switches,
-// hosts, links, topology, ping, trace and errors, one file each.
+// hosts, links, topology, ping, sa, trace and errors, one file each.
 //
-// All commands except ping work on a sweep, live or saved (--from), and print the same for both.
-// This package parses flags, selects nodes and prints tables; the sweep is in the module's package
-// fabric.
+// All commands except ping and sa work on a sweep, live or saved (--from), and print the same for
+// both. This package parses flags, selects nodes and prints tables; the sweep is in the module's
+// package fabric.
 package fabric
 
 import (
@@ -30,5 +30,6 @@ func Schemas() map[string]any {
 		fabricTraceSchema:    traceReport{},
 		fabricErrorsSchema:   errorsReport{},
 		fabricPingSchema:     pingReport{},
+		fabricSASchema:       saReport{},
 	}
 }

@@ -88,6 +88,7 @@ that accept several nodes also accept patterns: "leaf*", or "host1[0-9]" if no n
 		newFabricTraceCommand(app, &flags),
 		newFabricErrorsCommand(app, &flags),
 		newFabricPingCommand(app, &flags),
+		newFabricSACommand(app, &flags),
 	)
 	for _, sub := range cmd.Commands() {
 		run := sub.RunE

@@ -35,6 +35,27 @@ func pings(t *testing.T) []map[string]any {
 		}
 	}()
 
+	return []map[string]any{inSubnet(t, sim, 0, "fabric", "ping", "host1", "-c", "3", "-f", "-o", "json")}
+}
+
+// adminRecords returns the output of rdmactl fabric sa for each kind of record.
+func adminRecords(t *testing.T) (list []map[string]any) {
+	t.Helper()
+	sim := ibsimtest.Start(t, "../../../fabric/testdata/dualsm/net")
+	sim.StartSM("host1")
+	for _, args := range []string{
+		"nodes 1", "ports 1", "links 1", "paths 1 3", "multicast", "services", "managers", "lanes 1",
+	} {
+		args := append([]string{"fabric", "sa", "-o", "json"}, strings.Fields(args)...)
+		list = append(list, inSubnet(t, sim, cli.ExitOK, args...))
+	}
+	return append(list, inSubnet(t, sim, cli.ExitPartial, "fabric", "sa", "forwarding", "-o", "json"))
+}
+
+// inSubnet runs a command at host0 of a simulated subnet, which must end with the exit code, and
+// returns the document that it prints.
+func inSubnet(t *testing.T, sim *ibsimtest.Simulator, want int, args ...string) map[string]any {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	app := cli.NewApp(commands.All())
 	app.Stdin, app.Stdout, app.Stderr = strings.NewReader(""), &stdout, &stderr
@@ -44,10 +65,10 @@ func pings(t *testing.T) []map[string]any {
 	for _, name := range []string{"SIM_HOST", "IBSIM_SOCKNAME"} {
 		app.Environ = append(app.Environ, name+"="+getenv(name))
 	}
-	code := app.Run(t.Context(), []string{"fabric", "ping", "host1", "-c", "3", "-f", "-o", "json"})
+	code := app.Run(t.Context(), args)
 	var document map[string]any
-	if err := json.Unmarshal(stdout.Bytes(), &document); err != nil || code != 0 {
-		t.Fatalf("rdmactl fabric ping: exit code %d, %v: %s", code, err, &stderr)
+	if err := json.Unmarshal(stdout.Bytes(), &document); err != nil || code != want {
+		t.Fatalf("rdmactl %s: exit code %d, %v: %s", strings.Join(args, " "), code, err, &stderr)
 	}
-	return []map[string]any{document}
+	return document
 }

@@ -6,3 +6,6 @@ import "testing"
 
 // pings returns nothing: ibsim runs only on Linux.
 func pings(*testing.T) []map[string]any { return nil }
+
+// adminRecords returns nothing, for the same reason.
+func adminRecords(*testing.T) []map[string]any { return nil }

@@ -250,6 +250,11 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			t.Errorf("rdmactl fabric ping: %v", err)
 		}
 	}
+	for _, document := range adminRecords(t) {
+		if err := v.check(document); err != nil {
+			t.Errorf("rdmactl fabric sa: %v", err)
+		}
+	}
 	for _, document := range rdmaPings(t) {
 		if err := v.check(document); err != nil {
 			t.Errorf("rdmactl ping: %v", err)
