@@ -86,8 +86,7 @@ func (c *Client) Performance(
 }
 
 // SA queries the subnet administration at a LID for the one record that matches the given
-// components (mask), and returns it. Tables need RMPP, which neither this client nor ibsim
-// supports.
+// components (mask), and returns it. Package fabric/sa queries tables.
 func (c *Client) SA(ctx context.Context, lid ib.LID, a mad.Attribute, mask uint64, record []byte) ([]byte, error) {
 	p := mad.NewSA(mad.MethodGet, a, mask, 0)
 	copy(p.Data[:], record)

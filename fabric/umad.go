@@ -120,6 +120,18 @@ func (u *UMAD) Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error 
 		name, port := u.Device()
 		return fmt.Errorf("%s port %d is Ethernet: it has %w", name, port, ErrNoSubnetManagement)
 	}
+	id, err := u.conn.Register(agentOf(class, oui, methods))
+	if _, ok := errors.AsType[*umad.NoQP0Error](err); ok {
+		return fmt.Errorf("%w: %w", ErrNoSubnetManagement, err)
+	}
+	if err == nil {
+		u.agents[class] = id
+	}
+	return err
+}
+
+// agentOf returns the agent of a class. The kernel reassembles messages of subnet administration.
+func agentOf(class mad.Class, oui mad.OUI, methods []mad.Method) umad.Agent {
 	agent := umad.Agent{Class: uint8(class), ClassVersion: classVersion(class)}
 	for _, m := range methods {
 		agent.Methods = append(agent.Methods, uint8(m))
@@ -130,17 +142,10 @@ func (u *UMAD) Serve(class mad.Class, oui mad.OUI, methods ...mad.Method) error 
 	if class >= firstVendorClass && class <= lastVendorClass {
 		agent.OUI = uint32(oui[0])<<16 | uint32(oui[1])<<8 | uint32(oui[2])
 	}
-	if u.Reassembles(class) {
+	if class == mad.ClassSA {
 		agent.RMPPVersion = mad.RMPPVersion
 	}
-	id, err := u.conn.Register(agent)
-	if _, ok := errors.AsType[*umad.NoQP0Error](err); ok {
-		return fmt.Errorf("%w: %w", ErrNoSubnetManagement, err)
-	}
-	if err == nil {
-		u.agents[class] = id
-	}
-	return err
+	return agent
 }
 
 // Reassembles reports whether messages of several segments arrive as one datagram: the kernel
@@ -233,17 +238,21 @@ func hopLimit(hasGRH bool) uint8 {
 func (u *UMAD) Receive(ctx context.Context, batch []Datagram, deadline time.Time) (int, error) {
 	n, err := u.conn.Receive(ctx, u.in[:min(len(batch), len(u.in))], deadline)
 	for i := range n {
-		p := &u.in[i]
-		batch[i] = Datagram{
-			Address: Address{
-				LID: ib.LID(p.LID), QPN: ib.QPN(p.QPN), PKeyIndex: p.PKeyIndex, SL: p.SL,
-				HasGRH: p.HasGRH, GIDIndex: p.GIDIndex, GID: p.GID,
-			},
-			Lost: p.Status != 0,
-			MAD:  p.MAD, Length: p.Length, Rest: p.Rest,
-		}
+		batch[i] = datagramOf(&u.in[i])
 	}
 	return n, err
+}
+
+// datagramOf returns the datagram of a received packet.
+func datagramOf(p *umad.Packet) Datagram {
+	return Datagram{
+		Address: Address{
+			LID: ib.LID(p.LID), QPN: ib.QPN(p.QPN), PKeyIndex: p.PKeyIndex, SL: p.SL,
+			HasGRH: p.HasGRH, GIDIndex: p.GIDIndex, GID: p.GID,
+		},
+		Lost: p.Status != 0,
+		MAD:  p.MAD, Length: p.Length, Rest: p.Rest,
+	}
 }
 
 // Close implements [Transport].

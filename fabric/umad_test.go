@@ -97,3 +97,35 @@ func TestParents(t *testing.T) {
 		t.Errorf("parents (-want +got):\n%s", diff)
 	}
 }
+
+// TestAgents: the kernel reassembles messages for the agent of subnet administration only.
+func TestAgents(t *testing.T) {
+	for class, want := range map[mad.Class]umad.Agent{
+		mad.ClassSA:          {Class: 3, ClassVersion: 2, QPN: 1, RMPPVersion: 1},
+		mad.ClassPerformance: {Class: 4, ClassVersion: 1, QPN: 1},
+		mad.ClassSubnet:      {Class: 1, ClassVersion: 1},
+		mad.ClassPing:        {Class: 0x32, ClassVersion: 1, QPN: 1, OUI: 0x001405, Methods: []uint8{1}},
+	} {
+		var methods []mad.Method
+		if class == mad.ClassPing {
+			methods = []mad.Method{mad.MethodGet}
+		}
+		if diff := gocmp.Diff(want, agentOf(class, mad.OUIPing(), methods)); diff != "" {
+			t.Errorf("class 0x%02x (-want +got):\n%s", uint8(class), diff)
+		}
+		if got := new(UMAD).Reassembles(class); got != (want.RMPPVersion == 1) {
+			t.Errorf("class 0x%02x: Reassembles = %v", uint8(class), got)
+		}
+	}
+}
+
+func TestReceivedPacket(t *testing.T) {
+	p := umad.Packet{LID: 7, QPN: 1, SL: 3, PKeyIndex: 2, Status: 110, Length: 300, Rest: make([]byte, 44)}
+	p.MAD[9] = 9
+	want := Datagram{
+		Address: Address{LID: 7, QPN: 1, SL: 3, PKeyIndex: 2}, Lost: true, MAD: p.MAD, Length: 300, Rest: p.Rest,
+	}
+	if diff := gocmp.Diff(want, datagramOf(&p)); diff != "" {
+		t.Errorf("datagram (-want +got):\n%s", diff)
+	}
+}

@@ -294,6 +294,31 @@ func TestReceiverIgnores(t *testing.T) {
 	}
 }
 
+// TestReceiverWindow: segments beyond the window are not kept, those within it are.
+func TestReceiverWindow(t *testing.T) {
+	r := rmpp.Receiver{Window: 3}
+	segment := func(n uint32) (mad.SA, bool) {
+		h := mad.RMPP{Version: 1, Type: mad.RMPPData, SegmentNumber: n}
+		if n == 1 {
+			h.Flags = mad.RMPPFirst
+		}
+		reply, send, err := r.Receive(data(h))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply, send
+	}
+	if a, send := segment(1); !send || a.RMPP.PayloadLength != 4 {
+		t.Fatalf("first acknowledgement %+v", a.RMPP)
+	}
+	for _, n := range []uint32{5, 4, 2} {
+		segment(n)
+	}
+	if a, send := segment(3); !send || a.RMPP.SegmentNumber != 4 || a.RMPP.PayloadLength != 7 {
+		t.Errorf("second acknowledgement %v %+v, want 4 segments and a window to 7", send, a.RMPP)
+	}
+}
+
 func TestReceiverAbort(t *testing.T) {
 	var r rmpp.Receiver
 	first := data(mad.RMPP{Version: 1, Type: mad.RMPPData, Flags: mad.RMPPFirst, SegmentNumber: 1})
@@ -378,6 +403,11 @@ func TestSenderTimers(t *testing.T) {
 			t.Fatalf("at the end: %+v, %v, %v", reply.RMPP, send, err)
 		}
 	}
+	s = rmpp.NewSender(message(1000), rmpp.SenderOptions{TotalTime: 5 * time.Second, Timeout: time.Minute})
+	s.Next(start)
+	if got := s.Deadline().Sub(start); got != 5*time.Second {
+		t.Errorf("deadline after %v, want the total time", got)
+	}
 	s = rmpp.NewSender(message(1000), rmpp.SenderOptions{TotalTime: 5 * time.Second, Retries: 99})
 	s.Next(start)
 	if _, _, err := s.Expire(start.Add(2 * time.Second)); err != nil {
@@ -413,6 +443,13 @@ func TestSenderWaits(t *testing.T) {
 	none := ack(mad.RMPP{Version: 1, Type: mad.RMPPAck, RRespTime: 31, SegmentNumber: 2, PayloadLength: 4})
 	if _, _, err := s.Receive(start, none); err != nil || s.Deadline() != start.Add(time.Second) {
 		t.Errorf("RRespTime 31: deadline %v, %v", s.Deadline(), err)
+	}
+	smaller := ack(mad.RMPP{Version: 1, Type: mad.RMPPAck, RRespTime: 31, SegmentNumber: 2, PayloadLength: 3})
+	if _, _, err := s.Receive(start, smaller); err != nil {
+		t.Fatal(err)
+	}
+	if p, more := s.Next(start); !more || p.RMPP.SegmentNumber != 4 {
+		t.Errorf("a smaller window than before: segment %d, %v, want 4", p.RMPP.SegmentNumber, more)
 	}
 	now := start
 	for i := range uint32(2) {

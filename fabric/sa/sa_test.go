@@ -48,6 +48,7 @@ func (r *recorder) Send(batch []fabric.Datagram) (int, error) {
 func (r *recorder) Receive(ctx context.Context, batch []fabric.Datagram, deadline time.Time) (int, error) {
 	n, err := r.Transport.Receive(ctx, batch, deadline)
 	for i := range n {
+		batch[i].Address.SL, batch[i].Address.QKey = 0, 0 // no transport has these of a sender
 		if r.change != nil {
 			r.change(&batch[i])
 		}
@@ -457,6 +458,28 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
+// TestLateAnswer: if the answer to the first try comes after the second one was sent, segments of
+// both are told apart.
+func TestLateAnswer(t *testing.T) {
+	simulated(t, func(t *testing.T, s *subnet.Subnet, r *recorder, c *sa.Client) {
+		c.LID = s.MasterLID
+		s.Delay = 600 * time.Millisecond
+		c.Timeout = 500 * time.Millisecond
+		if got := nodes(t, c); len(got) != 129 {
+			t.Errorf("%d records", len(got))
+		}
+		sent := packets(r.sent)
+		if sent[0].TransactionID == sent[1].TransactionID || sent[1].RMPP.Type != 0 {
+			t.Fatalf("no second try: %+v", sent[1].SAHeader)
+		}
+		for _, p := range sent[2:] {
+			if p.TransactionID != sent[0].TransactionID || p.RMPP.Type != mad.RMPPAck {
+				t.Errorf("sent %+v, want acknowledgements of the answer to the first try", p.SAHeader)
+			}
+		}
+	})
+}
+
 // TestStrangers: answers to other queries don't count.
 func TestStrangers(t *testing.T) {
 	simulated(t, func(t *testing.T, s *subnet.Subnet, r *recorder, c *sa.Client) {
@@ -564,6 +587,13 @@ func (b bare) Receive(_ context.Context, batch []fabric.Datagram, _ time.Time) (
 	return receive(b.kernel, batch)
 }
 
+// single delivers one datagram at a time.
+type single struct{ *kernel }
+
+func (s single) Receive(_ context.Context, batch []fabric.Datagram, _ time.Time) (int, error) {
+	return receive(s.kernel, batch[:1])
+}
+
 func receive(k *kernel, batch []fabric.Datagram) (int, error) {
 	n := copy(batch, k.queue)
 	k.queue = k.queue[n:]
@@ -643,6 +673,26 @@ func TestLost(t *testing.T) {
 		!strings.HasSuffix(err.Error(), "the transport reports "+fabric.ErrNoAnswer.Error()+" to 3 tries") {
 		t.Errorf("%v after %d tries", err, k.sent)
 	}
+	// The report about the first try doesn't end the second one.
+	late := &kernel{}
+	var first mad.SA
+	late.answer = func(q mad.SA) (d fabric.Datagram) {
+		if late.sent == 1 {
+			first = q
+			d.MAD[1] = byte(mad.ClassPerformance) // a stranger
+			return d
+		}
+		d.Lost = true
+		first.Append(d.MAD[:0])
+		answer, _ := table(q, 2, mad.RMPP{})
+		late.queue = append(late.queue, d)
+		return answer
+	}
+	c = sa.Client{Transport: single{late}, LID: 1, Timeout: 20 * time.Millisecond, Retries: 1}
+	if got, err := c.Table(t.Context(), sa.Query{Attribute: mad.AttributeLinkRecord}); err != nil || got.Len() != 2 {
+		t.Errorf("answer after a report about an earlier try: %v", err)
+	}
+	c = sa.Client{Transport: bare{k}, LID: 1}
 	_, err = c.Get(t.Context(), sa.Query{Attribute: mad.AttributeLinkRecord, Record: make([]byte, 201)})
 	if err == nil || k.sent != 3 {
 		t.Errorf("a record of 201 bytes: %v", err)

@@ -1,6 +1,7 @@
 package ibdiags
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -20,6 +21,29 @@ func asKernel(r *longmads.Relay) func(fabric.Transport) fabric.Transport {
 // acknowledgements the transport takes.
 func inSegments(r *longmads.Relay) func(fabric.Transport) fabric.Transport {
 	return func(t fabric.Transport) fabric.Transport { return &segmentTransport{Transport: t, relay: r} }
+}
+
+// keepingQuery wraps a transport so that the last query of subnet administration is kept.
+func keepingQuery(last *[]byte) func(fabric.Transport) fabric.Transport {
+	return func(t fabric.Transport) fabric.Transport { return &queryTransport{t, last} }
+}
+
+type queryTransport struct {
+	fabric.Transport
+	last *[]byte
+}
+
+// Reassembles implements what sa.Client asks, so that it sends no acknowledgements.
+func (q *queryTransport) Reassembles(mad.Class) bool { return true }
+
+func (q *queryTransport) Send(batch []fabric.Datagram) (int, error) {
+	n, err := q.Transport.Send(batch)
+	for i := range n {
+		if mad.Class(batch[i].MAD[1]) == mad.ClassSA {
+			*q.last = bytes.Clone(batch[i].MAD[:])
+		}
+	}
+	return n, err
 }
 
 // withPlanted does what the C programs do with a planted answer.

@@ -61,6 +61,16 @@ func (r *Relay) Plant(t testing.TB, message []byte) {
 	}
 }
 
+// Query returns the last query that a C program has sent, 256 bytes.
+func (r *Relay) Query(t testing.TB) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(r.dir, "query"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // Message returns the message of which a datagram of subnet administration is the beginning, and
 // removes it; nil if the datagram is all of it.
 func (r *Relay) Message(datagram []byte) ([]byte, error) {

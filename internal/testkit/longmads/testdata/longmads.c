@@ -5,6 +5,7 @@
  * transaction ID; the receiver gets it from umad_recv as from the kernel: whole, or ENOSPC and the
  * length. A file named "answer" there takes the place of each answer to GetTable, except for its
  * transaction ID.
+ * The last query that a program has sent is in the file "query".
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,6 +18,21 @@
 #include <unistd.h>
 
 enum { HEADER = 64, MAD = 256, CLASS = 1, METHOD = 3, TID = 12, CLASS_SA = 3, RESPONSE = 0x80, TABLE = 0x92 };
+
+static void keep_query(const unsigned char *mad)
+{
+	const char *dir = getenv("LONG_MADS");
+	char name[4096];
+	int file;
+
+	if (!dir || mad[CLASS] != CLASS_SA || mad[METHOD] & RESPONSE)
+		return;
+	snprintf(name, sizeof name, "%s/query", dir);
+	file = open(name, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+	if (write(file, mad, MAD) != MAD)
+		abort();
+	close(file);
+}
 
 static int name_of(char *name, size_t size, const unsigned char *mad, const char *suffix)
 {
@@ -44,6 +60,7 @@ int umad_send(int fd, int agent, void *umad, int length, int timeout, int retrie
 		if (n != length || rename(temporary, name))
 			abort();
 	}
+	keep_query(mad);
 	return next(fd, agent, umad, length, timeout, retries);
 }
 
