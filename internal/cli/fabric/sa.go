@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,13 +24,10 @@ import (
 const fabricSASchema = "rdmakit.fabric-sa/v1"
 
 // saFlags are the flags of sa.
-type saFlags struct {
-	key  string
-	wait cli.SecondsValue
-}
+type saFlags struct{ key string }
 
 func newFabricSACommand(app *cli.App, flags *fabricFlags) *cobra.Command {
-	f := saFlags{wait: cli.SecondsValue(time.Second)}
+	var f saFlags
 	var list strings.Builder
 	for _, k := range saKinds() {
 		fmt.Fprintf(&list, "    %-22s %s\n", strings.TrimSpace(k.name+" "+k.usage), k.summary)
@@ -78,7 +74,6 @@ Exit codes:
 	}
 	set := cmd.Flags()
 	set.StringVar(&f.key, "sm-key", "", "use this SM_Key, a `NUMBER`, for records that need it")
-	set.VarP(&f.wait, "wait", "W", "wait this `TIME` for the answer to each of 3 tries")
 	return cmd
 }
 
@@ -93,9 +88,6 @@ func (f *saFlags) check(cmd *cobra.Command, flags *fabricFlags) error {
 	}
 	if _, err := f.smKey(); err != nil {
 		return cli.UsageError(cmd, err)
-	}
-	if f.wait <= 0 {
-		return cli.UsageError(cmd, errors.New("--wait is not greater than 0"))
 	}
 	return nil
 }
@@ -180,7 +172,8 @@ func querySA(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f saFlags, ar
 	}
 	defer transport.Close()
 	key, _ := f.smKey() // checked before
-	client := sa.Client{Transport: transport, SMKey: key, Timeout: time.Duration(f.wait)}
+	client := sa.Client{Transport: transport, SMKey: key}
+	client.Timeout, client.Retries = flags.tries()
 	to, err := client.Locate(ctx)
 	if err != nil {
 		return saError(ctx, err)
@@ -234,7 +227,7 @@ func saError(ctx context.Context, err error) error {
 		return cli.Exitf(cli.ExitFault, "%w", err)
 	}
 	return cli.WithHints(cli.Exitf(cli.ExitUnreachable, "%w", err),
-		"--wait TIME waits longer; OpenSM doesn't answer queries with a wrong SM_Key (--sm-key)")
+		"--mad-timeout TIME waits longer; OpenSM doesn't answer queries with a wrong SM_Key (--sm-key)")
 }
 
 // blocks returns the table of a kind, or a line if it is empty.

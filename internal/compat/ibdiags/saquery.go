@@ -157,7 +157,8 @@ const (
 // Error implements error with glibc's message.
 func (e exitError) Error() string {
 	return map[exitError]string{
-		errSAIO: "Input/output error", errSAInvalid: "Invalid argument", errSANoNetwork: "Machine is not on the network",
+		errSAIO: "Input/output error", errSAInvalid: "Invalid argument",
+		errSANoNetwork:  "Machine is not on the network",
 		errSAUnanswered: "Connection timed out",
 	}[e]
 }
