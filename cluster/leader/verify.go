@@ -128,6 +128,9 @@ func (v *verification) resume() error {
 		if old.Nodes[i].State == result.NodeLost { // its pairs are missing, even if it is back
 			continue
 		}
+		if n.State == result.NodeAbsent { // its cards are in the plan
+			n.Cards, n.Facts, n.Findings = old.Nodes[i].Cards, old.Nodes[i].Facts, old.Nodes[i].Findings
+		}
 		if old.Nodes[i].State != n.State {
 			changed = append(changed, nodeEntry{i, n})
 		}

@@ -182,8 +182,8 @@ func TestVerifyLost(t *testing.T) {
 	}
 }
 
-// TestResumeRecordsNodes checks that the journal of a resumed run has the nodes that don't answer any
-// more, and those that are back.
+// TestResumeRecordsNodes checks that the journal of a resumed run has the nodes that don't answer
+// any more, and those that are back.
 func TestResumeRecordsNodes(t *testing.T) {
 	p := scriptedPlan(t, 5)
 	w := &stops{writes: 5}
@@ -249,7 +249,7 @@ func TestReadJournal(t *testing.T) {
 			"leaves", lines[0] + `{"leaves":{"from":"latency","nodes":["a"]}}` + "\n",
 			"read journal: line 2: leaves of 1 nodes of",
 		},
-		{"neither", lines[0] + "{}\n", "read journal: line 2: neither a round nor leaves nor the end"},
+		{"neither", lines[0] + "{}\n", "read journal: line 2: neither a round nor leaves nor nodes nor the end"},
 		{"cut", lines[0] + `{"round":` + "\n", "read journal: line 2: unexpected end of JSON input"},
 		{"two values", lines[0] + strings.TrimSpace(lines[1]) + "{}\n", "read journal: line 2: invalid character '{'"},
 		{"text after the first line", strings.TrimSpace(lines[0]) + " x\n", "read journal: line 1: not a journal"},
