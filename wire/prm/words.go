@@ -107,9 +107,13 @@ func (c CableType) String() string {
 // Identifier is the form factor of a module (adb: cable_identifier; not the number of SFF-8024).
 type Identifier uint8
 
-// Identifiers that follow the Common Management Interface Specification (CMIS).
+// Identifiers; SFP-DD and those after it follow the Common Management Interface Specification
+// (CMIS).
 const (
 	IdentifierQSFP28   Identifier = 0
+	IdentifierQSFPPlus Identifier = 1
+	IdentifierSFP28    Identifier = 2 // and SFP+
+	IdentifierQSA      Identifier = 3 // an SFP in an adapter
 	IdentifierSFPDD    Identifier = 5
 	IdentifierQSFPDD   Identifier = 6
 	IdentifierQSFPCMIS Identifier = 7

@@ -68,6 +68,8 @@ type Node struct {
 	Performance *mad.ClassPortInfo
 	// Multicast is a switch's multicast forwarding table.
 	Multicast map[ib.LID]fabric.PortSet
+	// Registers are the access registers of an NVIDIA device; nil: it doesn't answer their class.
+	Registers *Registers
 
 	forward []uint8
 	busy    time.Time // a serial node handles earlier requests until then

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/wire/mad"
+	"github.com/rdmakit/rdmakit/wire/prm"
 )
 
 // Transport sends and receives at a port of a node; it implements [fabric.Transport].
@@ -58,6 +59,8 @@ func (t *Transport) answer(d *fabric.Datagram) {
 		n = t.subnet.performance(d, answer)
 	case mad.ClassSA:
 		t.administration(d)
+	case prm.Class:
+		n = t.subnet.registers(d, answer)
 	}
 	if n == nil {
 		t.spare = append(t.spare, answer)
