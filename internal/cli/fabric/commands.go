@@ -1,5 +1,5 @@
 // Package fabric holds the commands about the InfiniBand subnet: rdmactl fabric sm, switches,
-// hosts, links, topology, ping, sa, trace and errors, one file each.
+// hosts, links, topology, ping, sa, trace, errors and cables, one file each.
 //
 // All commands except ping and sa work on a sweep, live or saved (--from), and print the same for
 // both. This package parses flags, selects nodes and prints tables; the sweep is in the module's
@@ -29,6 +29,8 @@ func Schemas() map[string]any {
 		fabricLinksSchema:    linksReport{},
 		fabricTraceSchema:    traceReport{},
 		fabricErrorsSchema:   errorsReport{},
+		fabricBERSchema:      berReport{},
+		fabricCablesSchema:   cablesReport{},
 		fabricPingSchema:     pingReport{},
 		fabricSASchema:       saReport{},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/fabric/phy"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
@@ -22,7 +23,9 @@ const fabricErrorsSchema = "rdmakit.fabric-errors/v1"
 // errorFlags selects the counters.
 type errorFlags struct {
 	interval, since, thresholds string
-	all                         bool
+	all, ber                    bool
+	berThreshold                float64
+	keys                        keyFlags
 }
 
 func newFabricErrorsCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
@@ -52,17 +55,41 @@ the first is printed with a warning, and the exit code is 7, or 6 for --timeout.
 
 Counters can be read only from ports with LIDs, so the subnet needs a subnet manager.
 
+--ber lists the bit error ratios of all active ports instead: raw (before error correction),
+effective (after FEC) and symbol (after FEC and retransmission by the physical layer), since the
+device's counters were reset. The ratio that packets see is compared with --ber-threshold: the
+symbol ratio from HDR on, the effective ratio up to EDR. The default, 1e-12, is the InfiniBand
+specification's; NVIDIA publishes no thresholds for each generation. A ratio above 1e-15, the limit
+of NVIDIA's tests of cables, is noted. The raw ratio isn't judged: with PAM4, from HDR on, raw
+errors are normal. A port without errors is judged only if it has received enough bits.
+
+The ratios are in registers of NVIDIA devices, which vendor class 0x0a carries. A port of a device
+that doesn't answer is not judged: it has no such class, another VS_Key (--vs-key, --vs-key-file),
+or is not NVIDIA's. If none of the first 16 nodes answers, the others are not asked. This has never
+been run with a card: the layouts are those of mstflint and of the Linux kernel.
+
 Exit codes:
 
-    0   no counter is above its threshold or has grown
-    1   such a counter is listed, even if the sweep is partial; or --save failed
+    0   no counter is above its threshold or has grown; --ber: all ports were judged, none is above
+        the threshold
+    1   such a counter or port is listed, even if the sweep is partial; or --save failed
 ` + fabricExitCodes,
 		Example: `  rdmactl fabric errors
   rdmactl fabric errors --interval 10s
   rdmactl fabric errors "leaf*" --thresholds error_thresholds
-  rdmactl fabric errors --since yesterday.json -o json`,
+  rdmactl fabric errors --since yesterday.json -o json
+  rdmactl fabric errors --ber --vs-key-file guid2vskey`,
 		Args: nodeArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return listErrors(app, cmd, flags, f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.checkBER(cmd); err != nil {
+				return err
+			}
+			if f.ber {
+				flags.live = true
+				return listBER(app, cmd, flags, f, args)
+			}
+			return listErrors(app, cmd, flags, f, args)
+		},
 	}
 	set := cmd.Flags()
 	set.StringVarP(&f.interval, "interval", "i", "",
@@ -71,7 +98,14 @@ Exit codes:
 	set.StringVar(&f.thresholds, "thresholds", "", "read the thresholds from `FILE`")
 	set.BoolVarP(&f.all, "all", "a", false,
 		"list all counters, including traffic counters; of ports that are down those that aren't 0")
+	set.BoolVar(&f.ber, "ber", false, "list the bit error ratios of NVIDIA devices instead")
+	set.Float64Var(&f.berThreshold, "ber-threshold", phy.Threshold,
+		"with --ber, report ports whose ratio after correction is above this `RATIO`")
+	f.keys.addTo(cmd, set)
 	cmd.MarkFlagsMutuallyExclusive("interval", "since")
+	for _, other := range []string{"interval", "since", "thresholds", "all"} {
+		cmd.MarkFlagsMutuallyExclusive("ber", other)
+	}
 	_ = cmd.MarkFlagFilename("since", "json")
 	_ = cmd.MarkFlagFilename("thresholds")
 	return cmd

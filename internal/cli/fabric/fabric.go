@@ -87,6 +87,7 @@ that accept several nodes also accept patterns: "leaf*", or "host1[0-9]" if no n
 		newFabricTopologyCommand(app, &flags),
 		newFabricTraceCommand(app, &flags),
 		newFabricErrorsCommand(app, &flags),
+		newFabricCablesCommand(app, &flags),
 		newFabricPingCommand(app, &flags),
 		newFabricSACommand(app, &flags),
 	)

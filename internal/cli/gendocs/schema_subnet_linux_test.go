@@ -52,6 +52,18 @@ func adminRecords(t *testing.T) (list []map[string]any) {
 	return append(list, inSubnet(t, sim, cli.ExitPartial, "fabric", "sa", "forwarding", "-o", "json"))
 }
 
+// registers returns the output of the commands that read access registers, which the nodes of the
+// simulated subnet don't have.
+func registers(t *testing.T) []map[string]any {
+	t.Helper()
+	sim := ibsimtest.Start(t, "../../../fabric/testdata/dualsm/net")
+	sim.StartSM("host0")
+	return []map[string]any{
+		inSubnet(t, sim, cli.ExitNotFound, "fabric", "cables", "-o", "json"),
+		inSubnet(t, sim, cli.ExitNotFound, "fabric", "errors", "--ber", "-o", "json"),
+	}
+}
+
 // inSubnet runs a command at host0 of a simulated subnet, which must end with the exit code, and
 // returns the document that it prints.
 func inSubnet(t *testing.T, sim *ibsimtest.Simulator, want int, args ...string) map[string]any {

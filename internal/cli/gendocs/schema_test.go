@@ -255,6 +255,11 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 			t.Errorf("rdmactl fabric sa: %v", err)
 		}
 	}
+	for _, document := range registers(t) {
+		if err := v.check(document); err != nil {
+			t.Errorf("rdmactl fabric, registers: %v", err)
+		}
+	}
 	for _, document := range rdmaPings(t) {
 		if err := v.check(document); err != nil {
 			t.Errorf("rdmactl ping: %v", err)
