@@ -102,6 +102,7 @@ func TestRealModules(t *testing.T) {
 	} {
 		b := make([]byte, prm.ModuleInfoLen)
 		b[0], b[5], b[6], b[4] = tt.technology, tt.length, tt.identifier, 3<<4 // CableType 3
+		b[0x9e] = 0x1f                                                         // Monitors
 		for at, text := range map[int]string{0x14: tt.vendor, 0x24: tt.part, 0x3c: tt.serial} {
 			copy(b[at:at+16], text+"                ")
 		}
@@ -119,6 +120,24 @@ func TestRealModules(t *testing.T) {
 				t.Errorf("%s: value %d = %v, want %v", tt.name, i, got[i], want[i])
 			}
 		}
+	}
+}
+
+// TestLinearCopper: copper with a linear equalizer measures, although its type is that of passive
+// copper (adb: cable_technology of linear copper).
+func TestLinearCopper(t *testing.T) {
+	for technology, want := range map[uint8]bool{
+		0x0a: true, 0x0b: true, 0x0f: false, 0x12: false, 0x14: false, 0xa0: false,
+	} {
+		m := prm.ModuleInfo{
+			CableType: prm.CablePassive, Identifier: prm.IdentifierOSFP, Technology: technology, Monitors: 1,
+		}
+		if got := m.IsPassive(); got != want {
+			t.Errorf("technology 0x%02x: passive %v, want %v", technology, got, want)
+		}
+	}
+	if m := (prm.ModuleInfo{CableType: prm.CableActive, Technology: 0xa0}); m.IsPassive() {
+		t.Error("an active cable is passive")
 	}
 }
 

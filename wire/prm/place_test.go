@@ -186,6 +186,32 @@ func pick(v reflect.Value, p place) uint64 {
 	return 0
 }
 
+// TestCapability: the bit is at byte 136 of the data after the header, which begins with the key
+// (mstflint, mib_supports_reg_access_gmp), in a word of 32 bits the bit 20.
+func TestCapability(t *testing.T) {
+	b := make([]byte, 256)
+	b[24+8+0x80+1] = 1 << 4
+	var info prm.GeneralInfo
+	if _, err := info.Decode(b); err != nil || !info.HasAccessRegister() {
+		t.Errorf("HasAccessRegister = false, %v", err)
+	}
+	if info.SetAccessRegister(false); info.HasAccessRegister() || !bytes.Equal(info.Append(nil), make([]byte, 256)) {
+		t.Errorf("after SetAccessRegister(false): %x", info.Append(nil))
+	}
+	if info.SetAccessRegister(true); !bytes.Equal(info.Append(nil), b) {
+		t.Errorf("after SetAccessRegister(true): %x, want %x", info.Append(nil), b)
+	}
+}
+
+// TestBlocks: registers have up to 16 blocks of 55 words (mstflint).
+func TestBlocks(t *testing.T) {
+	for size, want := range map[int]int{1: 1, 219: 1, 220: 1, 221: 2, 256: 2, 440: 2, 16 * 55 * 4: prm.MaxBlocks} {
+		if got := prm.Blocks(size); got != want {
+			t.Errorf("Blocks(%d) = %d, want %d", size, got, want)
+		}
+	}
+}
+
 // TestLocalPort: bits 8 and 9 of a port are in a place of their own.
 func TestLocalPort(t *testing.T) {
 	want := []byte{0, 0x34, 0x60, 0x16}

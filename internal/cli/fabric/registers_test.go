@@ -85,7 +85,11 @@ func TestBER(t *testing.T) {
 	net.Node("spine0").Registers = nil
 	net.Node("host0").Registers.Ports[1].Statistical.ReceivedBits = 1000
 	reads(t, net, nil, func(ctx context.Context, reader *registerReader) {
+		asked := net.Node("leaf0").Asked
 		r := newBERReport(ctx, reader, everything(t, reader.t), phy.Threshold)
+		if asked = net.Node("leaf0").Asked - asked; asked != 1+3*2 {
+			t.Errorf("leaf0 was asked %d times, want once, and twice for each of 3 ports", asked)
+		}
 		var got []string
 		for i := range r.Ports {
 			var words []string
@@ -303,6 +307,9 @@ func TestCablesDown(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, cableRows(&r, true)); diff != "" {
 			t.Errorf("ports (-want +got):\n%s", diff)
+		}
+		if ber := newBERReport(ctx, reader, everything(t, reader.t), phy.Threshold); len(ber.Ports) != 4 {
+			t.Errorf("%d ports have bit error ratios, want those of the two links", len(ber.Ports))
 		}
 		if d := r.Cables[0].A.Down; d.Opcode != 57 || d.Message != "Signal not detected" {
 			t.Errorf("down = %+v", d)

@@ -138,7 +138,7 @@ func (p *PortRegisters) page(b []byte, index *prm.PDDR, wholeDecibels bool) (out
 // memory reads a module.
 func (r *Registers) memory(index *prm.MCIA) *prm.MCIA {
 	port := r.Ports[index.Module+1]
-	const half = 128
+	const half, most = 128, 48 // bytes of a page, and of a read with older firmware
 	first := int(index.Offset)
 	if first >= half {
 		first += half * int(index.Page)
@@ -146,7 +146,7 @@ func (r *Registers) memory(index *prm.MCIA) *prm.MCIA {
 	switch {
 	case port == nil || port.Memory == nil:
 		index.Status = prm.ModuleNotConnected
-	case int(index.Size) > len(index.Data) || first+int(index.Size) > len(port.Memory):
+	case int(index.Size) > most || first+int(index.Size) > len(port.Memory):
 		index.Status = prm.ModuleI2CError
 	default:
 		copy(index.Data[:index.Size], port.Memory[first:])
