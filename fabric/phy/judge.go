@@ -30,8 +30,8 @@ const (
 )
 
 // Deciding returns the ratio that packets see, which is the one to compare with a threshold, and
-// where that is said. The vendor publishes no thresholds for each generation, so the number is the
-// same for all.
+// where that is said. No public source with thresholds for each generation is known, so the
+// number is the same for all.
 func Deciding(speed mad.LinkSpeed) (kind Kind, source string) {
 	const manual = "ibdiagnet manual, Bit Error Rate"
 	switch speed {

@@ -59,7 +59,7 @@ Counters can be read only from ports with LIDs, so the subnet needs a subnet man
 effective (after FEC) and symbol (after FEC and retransmission by the physical layer), since the
 device's counters were reset. The ratio that packets see is compared with --ber-threshold: the
 symbol ratio from HDR on, the effective ratio up to EDR. The default, 1e-12, is the InfiniBand
-specification's; NVIDIA publishes no thresholds for each generation. A ratio above 1e-15, the limit
+specification's; no public thresholds for each generation are known. A ratio above 1e-15, the limit
 of NVIDIA's tests of cables, is noted. The raw ratio isn't judged: with PAM4, from HDR on, raw
 errors are normal. A port without errors is judged only if it has received enough bits.
 
