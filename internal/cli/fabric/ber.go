@@ -107,7 +107,7 @@ func listBER(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f errorFlags,
 	if err != nil {
 		return err
 	}
-	reader := newRegisterReader(app, s.Topology, s.transport, keys)
+	reader := newRegisterReader(app, s.Topology, flags, s.transport, keys)
 	r := newBERReport(cmd.Context(), reader, chosen, f.berThreshold)
 	reader.progress.Done()
 	if err := app.Out.Print(r, append(r.blocks(), gaps(s.Topology)...)...); err != nil {

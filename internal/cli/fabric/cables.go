@@ -153,7 +153,7 @@ func listCables(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f cableFla
 	if err != nil {
 		return err
 	}
-	reader := newRegisterReader(app, s.Topology, s.transport, keys)
+	reader := newRegisterReader(app, s.Topology, flags, s.transport, keys)
 	r := newCablesReport(cmd.Context(), reader, chosen, f.down)
 	reader.progress.Done()
 	var blocks []output.Block

@@ -104,9 +104,11 @@ type registerReader struct {
 const maxSilent = 16
 
 func newRegisterReader(
-	app *cli.App, t *fabric.Topology, transport fabric.Transport, keys func(ib.GUID) uint64,
+	app *cli.App, t *fabric.Topology, f *fabricFlags, transport fabric.Transport, keys func(ib.GUID) uint64,
 ) *registerReader {
-	client := &phy.Client{Caller: &fabric.Client{Transport: transport}, Key: keys}
+	timeout, retries := f.tries()
+	caller := &fabric.Client{Transport: transport, Timeout: timeout, Retries: retries}
+	client := &phy.Client{Caller: caller, Key: keys}
 	return &registerReader{
 		t: t, client: client, progress: app.Out.Progress("reading registers: ports", 0), probed: map[ib.GUID]error{},
 	}

@@ -62,7 +62,7 @@ func reads(t *testing.T, net *subnet.Subnet, keys func(ib.GUID) uint64, f func(c
 		}
 		app := clitest.NewApp(nil)
 		app.Out = output.New(output.Options{})
-		f(t.Context(), newRegisterReader(app, topology, transport, keys))
+		f(t.Context(), newRegisterReader(app, topology, &fabricFlags{retries: usualRetries}, transport, keys))
 	})
 }
 
