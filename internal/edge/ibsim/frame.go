@@ -93,9 +93,14 @@ const (
 	controlError      controlType = 0
 	controlConnect    controlType = 1
 	controlDisconnect controlType = 2
+	controlPort       controlType = 3
+	controlVendor     controlType = 4
+	controlGID        controlType = 5
+	controlGUID       controlType = 6
 	controlNodeInfo   controlType = 7
 	controlPortInfo   controlType = 8
 	controlSetIsSM    controlType = 9
+	controlPKeys      controlType = 10
 )
 
 // String names the message.

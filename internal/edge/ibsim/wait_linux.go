@@ -147,3 +147,37 @@ func (d *descriptor) sleep(deadline time.Time) error {
 	}
 	return nil
 }
+
+// send sends one datagram without waiting.
+func (d *descriptor) send(b []byte) error {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.closed.Load() {
+		return net.ErrClosed
+	}
+	return unix.Send(d.fd, b, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+}
+
+// writable waits until send can succeed, or until the deadline: then it returns
+// os.ErrDeadlineExceeded.
+func (d *descriptor) writable(deadline time.Time) error {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.closed.Load() {
+		return net.ErrClosed
+	}
+	left := time.Until(deadline)
+	if left <= 0 {
+		return os.ErrDeadlineExceeded
+	}
+	// Not d.wake: the goroutine that reads consumes it.
+	timeout := unix.NsecToTimespec(int64(min(left, writeStep)))
+	fds := []unix.PollFd{{Fd: int32(d.fd), Events: unix.POLLOUT}}
+	if _, err := unix.Ppoll(fds, &timeout, nil); err != nil && !errors.Is(err, unix.EINTR) {
+		return os.NewSyscallError("ppoll", err)
+	}
+	return nil
+}
+
+// writeStep is how long a wait for a writable socket may delay close.
+const writeStep = 100 * time.Millisecond

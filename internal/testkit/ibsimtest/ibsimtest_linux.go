@@ -24,8 +24,8 @@ import (
 // other tests.
 const patience = 60 * time.Second
 
-// umad2sim is Debian's path of the library with which the C tools use the simulator.
-const umad2sim = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
+// Umad2sim is Debian's path of the library with which the C tools use the simulator.
+const Umad2sim = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
 
 // Simulator is one running ibsim.
 type Simulator struct {
@@ -64,9 +64,20 @@ func StartUDP(t testing.TB, netFile string, port int, arguments ...string) *Simu
 	return start(t, netFile, config, append([]string{"-r", "-l", strconv.Itoa(port)}, arguments...))
 }
 
+// At returns a simulator that the test serves itself at the sockets of the configuration. It has no
+// console.
+func At(t testing.TB, config ibsim.Config) *Simulator {
+	t.Helper()
+	config.Node = ""
+	return &Simulator{config: config, t: t, output: &lockedBuffer{}, dir: t.TempDir()}
+}
+
+// SocketName returns a socket name that no other simulator of this machine's tests has.
+func SocketName() string { return fmt.Sprintf("rdmakit-%d-%d", os.Getpid(), serial.Add(1)) }
+
 func start(t testing.TB, netFile string, config ibsim.Config, arguments []string) *Simulator {
 	t.Helper()
-	config.SocketName = fmt.Sprintf("rdmakit-%d-%d", os.Getpid(), serial.Add(1))
+	config.SocketName = SocketName()
 	netFile, err := filepath.Abs(netFile)
 	if err != nil {
 		t.Fatal(err)
@@ -232,10 +243,10 @@ func (s *Simulator) startSM(node, ready, settings string, arguments []string) (s
 
 func (s *Simulator) preload(cmd *exec.Cmd, node string) {
 	s.t.Helper()
-	if _, err := os.Stat(umad2sim); err != nil {
+	if _, err := os.Stat(Umad2sim); err != nil {
 		s.t.Fatalf("the C tools need umad2sim (make deps): %v", err)
 	}
-	cmd.Env = append(append(cmd.Env, s.env...), "LD_PRELOAD="+s.preloaded+umad2sim, "SIM_HOST="+node)
+	cmd.Env = append(append(cmd.Env, s.env...), "LD_PRELOAD="+s.preloaded+Umad2sim, "SIM_HOST="+node)
 }
 
 func (s *Simulator) command(name string, arguments ...string) *exec.Cmd {
