@@ -1,0 +1,60 @@
+package ibsimd
+
+import "github.com/rdmakit/rdmakit/wire/mad"
+
+// patch is a part of an attribute that a node answers with instead of the real bytes.
+type patch struct {
+	attribute mad.Attribute
+	offset    int
+	bytes     []byte
+}
+
+func (n *Node) hasPatch(a mad.Attribute) bool {
+	for _, p := range n.patches {
+		if p.attribute == a {
+			return true
+		}
+	}
+	return false
+}
+
+// patch changes the attribute of an answer.
+func (n *Node) patch(a mad.Attribute, reply *[mad.Len]byte) {
+	for _, p := range n.patches {
+		if p.attribute == a {
+			copy(reply[64+p.offset:], p.bytes)
+		}
+	}
+}
+
+// admits reports whether the node answers a request with that M_Key. Without the right one nothing
+// can be set, and from protect level 2 on nothing can be read (specification section 14.2.4).
+func (n *node) admits(r *smpRequest, key uint64) bool {
+	if n.mkey == 0 || key == n.mkey {
+		return true
+	}
+	const silentLevel = 2
+	if !r.set && n.protect < silentLevel {
+		return true
+	}
+	if i := &r.in.info; i.MKeyViolations < 1<<16-1 {
+		i.MKeyViolations++
+	}
+	return false
+}
+
+// hideKey writes the M_Key to a PortInfo, unless the sender of the request doesn't have it and the
+// node protects it.
+func (n *node) hideKey(data *[mad.SMPDataLen]byte, key uint64) {
+	if n.mkey == 0 {
+		return
+	}
+	var info mad.PortInfo
+	info.Decode(data[:]) //nolint:errcheck // long enough
+	info.MKeyProtectBits = n.protect
+	info.MKey = 0
+	if key == n.mkey || n.protect == 0 {
+		info.MKey = n.mkey
+	}
+	info.Append(data[:0])
+}

@@ -1,0 +1,166 @@
+package ibsimd
+
+import (
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
+
+// Manager is a simulated subnet manager. It has configured the subnet and answers SMInfo, but it
+// doesn't react to changes and has no subnet administration.
+type Manager struct {
+	Node     string // its name in the net
+	State    mad.SMState
+	Priority uint8 // 0 to 15
+}
+
+// configure configures the subnet as subnet managers do: LIDs, port states and forwarding tables by
+// shortest paths. If several are master, each of them has configured a part of the adapters.
+func (s *Simulator) configure(managers []Manager) error {
+	var masters []ib.LID
+	for _, m := range managers {
+		at := s.net.Find(m.Node)
+		if at == nil {
+			return fmt.Errorf("subnet manager at %q: no such node", m.Node)
+		}
+		p := s.byNode[at].end()
+		at.Manager = &mad.SMInfo{GUID: p.guid(), Priority: m.Priority, State: m.State}
+		if m.State == mad.SMStateMaster {
+			masters = append(masters, at.LIDs[p.number])
+		}
+	}
+	for _, n := range s.nodes {
+		if n.Manager != nil {
+			s.markSM(n.end())
+		}
+	}
+	if len(masters) == 0 {
+		return nil
+	}
+	ends := s.assign(masters)
+	s.routes(ends)
+	return nil
+}
+
+// end returns the port of a node that has a LID: port 0 of a switch, the first one of an adapter.
+func (n *node) end() *port {
+	if n.isSwitch() {
+		return n.ports[0]
+	}
+	return n.ports[1]
+}
+
+// assign gives LIDs to the ports and activates them. It returns the ports with LIDs.
+func (s *Simulator) assign(masters []ib.LID) (ends []*port) {
+	for i, n := range s.nodes {
+		follows := masters[0]
+		if !n.isSwitch() {
+			follows = masters[i%len(masters)]
+		}
+		for _, p := range n.ports {
+			if p == nil {
+				continue
+			}
+			if n.isSwitch() == (p.number == 0) && p.info.PortPhysicalState == mad.PortPhysicalStateLinkUp {
+				p.info.LID, p.info.LMC, p.info.MasterSMLID = n.LIDs[p.number], 0, follows
+				p.info.GIDPrefix = ib.SubnetPrefixDefault
+				ends = append(ends, p)
+			}
+			if p.peer != nil {
+				p.info.PortState = mad.PortStateActive
+			}
+		}
+		if n.isSwitch() {
+			n.switchInfo.PortStateChange = false
+		}
+	}
+	return ends
+}
+
+// routes fills the forwarding tables with shortest paths. Among several, the LID decides.
+func (s *Simulator) routes(ends []*port) {
+	top := ib.LID(0)
+	behind := map[*node][]*port{} // the ends at each switch
+	for _, p := range ends {
+		top = max(top, p.info.LID)
+		switch {
+		case p.node.isSwitch():
+			behind[p.node] = append(behind[p.node], p)
+		case p.peer != nil && p.peer.node.isSwitch():
+			behind[p.peer.node] = append(behind[p.peer.node], p)
+		}
+	}
+	for _, n := range s.nodes {
+		if !n.isSwitch() {
+			continue
+		}
+		n.linear = make([]uint8, (int(top)/mad.LFTBlockLen+1)*mad.LFTBlockLen)
+		for i := range n.linear {
+			n.linear[i] = mad.LFTPortNone
+		}
+		n.switchInfo.LinearFDBTop = uint16(top)
+	}
+	for _, n := range s.nodes {
+		if n.isSwitch() {
+			routesTo(n, behind[n])
+		}
+	}
+}
+
+// routesTo enters the ends at a switch in all forwarding tables.
+func routesTo(to *node, ends []*port) {
+	for _, p := range ends {
+		to.linear[p.info.LID] = 0
+		if p.node != to {
+			to.linear[p.info.LID] = p.peer.number
+		}
+	}
+	distance := map[*node]int{to: 0}
+	for queue := []*node{to}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		for _, p := range at.ports {
+			if p == nil || p.peer == nil || !p.peer.node.isSwitch() {
+				continue
+			}
+			if _, seen := distance[p.peer.node]; !seen {
+				distance[p.peer.node] = distance[at] + 1
+				queue = append(queue, p.peer.node)
+			}
+		}
+		if at == to {
+			continue
+		}
+		var ways []uint8
+		for _, p := range at.ports {
+			if p.peer == nil || !p.peer.node.isSwitch() {
+				continue
+			}
+			if d, seen := distance[p.peer.node]; seen && d == distance[at]-1 {
+				ways = append(ways, p.number)
+			}
+		}
+		for _, p := range ends {
+			at.linear[p.info.LID] = ways[int(p.info.LID)%len(ways)]
+		}
+	}
+}
+
+// managerAnswers answers SMInfo for a simulated subnet manager, and reports whether there is one. A
+// program at the port that is a subnet manager has precedence.
+func (s *Simulator) managerAnswers(r *smpRequest) bool {
+	m := r.in.node.Manager
+	if m == nil || r.set {
+		return false
+	}
+	for _, c := range s.clients {
+		if c != nil && c.isSM && c.port.node == r.in.node {
+			return false
+		}
+	}
+	info := *m
+	info.ActCount += uint32(s.options.Now().Sub(s.started).Seconds())
+	clear(r.data[:])
+	info.Append(r.data[:0])
+	return true
+}
