@@ -1,6 +1,9 @@
 package ibsim
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+)
 
 // MaxClients is the maximum number of clients of a server; their slots are 0 to MaxClients-1.
 const MaxClients = maxClients
@@ -26,6 +29,12 @@ func (c ServerConfig) String() string {
 	client := Config{SocketName: c.SocketName, Server: c.Listen, ServerPort: c.Port}
 	return client.String()
 }
+
+// ErrNoClient is the error of [Server.Send] for a slot whose client has left or is gone.
+var ErrNoClient = errors.New("no such client")
+
+// ErrInUse is the error of [Listen] if another simulator has the sockets.
+var ErrInUse = errors.New("another simulator is running there")
 
 // Backend is the simulated subnet behind a server. The server calls it from several goroutines, but
 // for one slot never at the same time.

@@ -46,12 +46,6 @@ type controlSocket interface {
 	unixSocket
 }
 
-// ErrNoClient is the error of [Server.Send] for a slot whose client has left or is gone.
-var ErrNoClient = errors.New("no such client")
-
-// ErrInUse is the error of [Listen] if another simulator has the sockets.
-var ErrInUse = errors.New("another simulator is running there")
-
 // Listen opens the sockets. Clients can join, and are answered once Serve runs.
 func Listen(config ServerConfig, backend Backend) (*Server, error) {
 	if len(config.SocketName) > maxSocketName {
@@ -62,7 +56,7 @@ func Listen(config ServerConfig, backend Backend) (*Server, error) {
 	if err := s.open(); err != nil {
 		s.Close() //nolint:errcheck // the error to return is that of the socket
 		if errors.Is(err, unix.EADDRINUSE) {
-			err = fmt.Errorf("%w: %w", ErrInUse, err)
+			err = ErrInUse
 		}
 		return nil, fmt.Errorf("serve %s: %w", config, err)
 	}

@@ -1,6 +1,10 @@
 package ibsimd
 
-import "github.com/rdmakit/rdmakit/wire/mad"
+import (
+	"encoding/binary"
+
+	"github.com/rdmakit/rdmakit/wire/mad"
+)
 
 // patch is a part of an attribute that a node answers with instead of the real bytes.
 type patch struct {
@@ -57,4 +61,38 @@ func (n *node) hideKey(data *[mad.SMPDataLen]byte, key uint64) {
 		info.MKey = n.mkey
 	}
 	info.Append(data[:0])
+}
+
+// Lies are the ways in which a node can answer wrongly.
+const (
+	LieAttribute   = "wrong-attribute"   // the answer has another attribute ID
+	LieTransaction = "wrong-transaction" // the answer has another transaction ID
+	LieBusy        = "busy"              // the answer has status busy
+	LieDuplicate   = "duplicate"         // each answer comes twice
+	LieGarbage     = "garbage"           // the attribute has ones only
+)
+
+// Lies returns all lies.
+func Lies() []string {
+	return []string{LieAttribute, LieTransaction, LieBusy, LieDuplicate, LieGarbage}
+}
+
+// tell changes an answer according to a lie, and returns how often it is delivered.
+func tell(lie string, m *[mad.Len]byte) int {
+	switch lie {
+	case LieAttribute:
+		a := binary.BigEndian.Uint16(m[16:])
+		binary.BigEndian.PutUint16(m[16:], a^1)
+	case LieTransaction:
+		m[15]++
+	case LieBusy:
+		m[5] |= uint8(mad.StatusBusy)
+	case LieDuplicate:
+		return 2
+	case LieGarbage:
+		for i := 64; i < 128; i++ {
+			m[i] = 0xff
+		}
+	}
+	return 1
 }

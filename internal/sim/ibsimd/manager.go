@@ -12,7 +12,10 @@ import (
 type Manager struct {
 	Node     string // its name in the net
 	State    mad.SMState
-	Priority uint8 // 0 to 15
+	Priority uint8  // 0 to 15
+	Key      uint64 // the SM_Key that it shows
+	// Saved is set for a manager of a saved sweep: the subnet is configured already.
+	Saved bool
 }
 
 // configure configures the subnet as subnet managers do: LIDs, port states and forwarding tables by
@@ -25,8 +28,8 @@ func (s *Simulator) configure(managers []Manager) error {
 			return fmt.Errorf("subnet manager at %q: no such node", m.Node)
 		}
 		p := s.byNode[at].end()
-		at.Manager = &mad.SMInfo{GUID: p.guid(), Priority: m.Priority, State: m.State}
-		if m.State == mad.SMStateMaster {
+		at.Manager = &mad.SMInfo{GUID: p.guid(), SMKey: m.Key, Priority: m.Priority, State: m.State}
+		if m.State == mad.SMStateMaster && !m.Saved {
 			masters = append(masters, at.LIDs[p.number])
 		}
 	}

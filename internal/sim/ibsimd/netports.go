@@ -190,7 +190,7 @@ func (p *netParser) do(text string) error {
 		return errors.New("PortCounters.NAME=VALUE is missing")
 	}
 	most := uint64(1<<64 - 1)
-	field, ok := counterField(&n.Ports[v].Counters, counter)
+	field, ok := counterField(counter)
 	if !ok {
 		return fmt.Errorf("no counter %q", shorten(counter))
 	}
@@ -206,8 +206,8 @@ func (p *netParser) do(text string) error {
 }
 
 // counterField returns the name of a counter as the specification spells it.
-func counterField(c *mad.PortCountersExtended, name string) (string, bool) {
-	for f := range reflect.TypeOf(c).Elem().Fields() {
+func counterField(name string) (string, bool) {
+	for f := range reflect.TypeFor[mad.PortCountersExtended]().Fields() {
 		if f.Type.Bits() == 64 && strings.EqualFold(f.Name, name) {
 			return f.Name, true
 		}

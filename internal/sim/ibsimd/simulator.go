@@ -103,6 +103,9 @@ func (s *Simulator) Serve(ctx context.Context) error {
 	return err
 }
 
+// Close closes the sockets of a simulator that doesn't serve.
+func (s *Simulator) Close() error { return s.server.Close() }
+
 // Stats returns what the simulator has done so far.
 func (s *Simulator) Stats() Stats {
 	s.mu.Lock()

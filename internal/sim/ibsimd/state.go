@@ -2,6 +2,7 @@ package ibsimd
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/rdmakit/rdmakit/internal/sim/subnet"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -106,7 +107,7 @@ func newNode(from *Node) *node {
 }
 
 func newPort(n *node, number uint8) *port {
-	p := &port{node: n, number: number, growing: n.growing[int(number)]}
+	p := &port{node: n, number: number, growing: slices.Clone(n.growing[int(number)])}
 	keys := n.info.PartitionCap
 	if n.isSwitch() && number > 0 {
 		keys = n.switchInfo.PartitionEnforcementCap
@@ -160,6 +161,9 @@ func (p *port) start() {
 	s := &p.node.Settings[p.number]
 	if s.Info != nil {
 		p.info = *s.Info
+		if p.peer == nil && p.number > 0 && p.info.PortPhysicalState == mad.PortPhysicalStateLinkUp {
+			p.info.PortState, p.info.PortPhysicalState = mad.PortStateDown, mad.PortPhysicalStatePolling
+		}
 		return
 	}
 	p.info = p.defaults()
