@@ -76,9 +76,10 @@ func Rules() []Rule {
 			check: checkEdges,
 		},
 		{
-			ID:     "simulators",
-			Reason: "a command must never use a simulator silently; only demo uses one, and its output says so",
-			check:  checkSimulators,
+			ID: "simulators",
+			Reason: "a command must never use a simulator silently; only demo and fabric simulate use one, and their " +
+				"output says so",
+			check: checkSimulators,
 		},
 		{
 			ID: "closure",

@@ -215,7 +215,8 @@ func isStandard(importPath string) bool {
 	return !strings.Contains(first, ".")
 }
 
-// checkSimulators allows simulators only in demo commands, main packages, tests and their harness.
+// checkSimulators allows simulators only in demo commands, in the command that serves one to other
+// programs, in main packages, tests and their harness.
 func checkSimulators(t *Tree) (found []Violation) {
 	t.eachImport(func(file *File, spec *ast.ImportSpec, importPath string) {
 		to, ok := t.local(importPath)
@@ -228,5 +229,6 @@ func checkSimulators(t *Tree) (found []Violation) {
 }
 
 func maySimulate(file *File) bool {
-	return under(file.Dir, "internal/cli/demo", "internal/sim", "internal/testkit", "integration")
+	return file.Path == "internal/cli/fabric/simulate.go" ||
+		under(file.Dir, "internal/cli/demo", "internal/sim", "internal/testkit", "integration")
 }

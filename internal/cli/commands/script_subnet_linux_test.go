@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func setUpSubnets(env *testscript.Env) {
 //	console LINE                         writes a line to the simulator's console
 //	waitping NODE                        waits until a server answers pings there
 //	until PATTERN PROGRAM [ARG...]       runs a program until its standard output has a line that
-//	                                     fits: the manager takes its time to bring a port up
+//	                                     fits: a simulator or a manager takes its time to start
 //	sleep DURATION                       waits: for what has no sign to wait for
 //	tool NODE PROGRAM [ARG...]           runs one of the C tools; its output is in $WORK/tool.out
 //
@@ -96,6 +97,22 @@ func subnetCommands(t *testing.T) map[string]func(*testscript.TestScript, bool, 
 				}
 				if time.Now().After(end) {
 					ts.Fatalf("nobody answers pings at %s: %v", args[0], err)
+				}
+			}
+		},
+		"until": func(ts *testscript.TestScript, neg bool, args []string) {
+			if neg || len(args) < 2 {
+				ts.Fatalf("usage: until PATTERN PROGRAM [ARG...]")
+			}
+			line, err := regexp.Compile("(?m)" + args[0])
+			ts.Check(err)
+			for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+				err := ts.Exec(args[1], args[2:]...)
+				if line.MatchString(ts.ReadFile("stdout")) {
+					return
+				}
+				if time.Now().After(end) {
+					ts.Fatalf("%s: no line fits %q: %v", strings.Join(args[1:], " "), args[0], err)
 				}
 			}
 		},

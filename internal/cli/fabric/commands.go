@@ -1,9 +1,9 @@
 // Package fabric holds the commands about the InfiniBand subnet: rdmactl fabric sm, switches,
-// hosts, links, topology, ping, sa, trace, errors and cables, one file each.
+// hosts, links, topology, ping, sa, trace, errors, cables and simulate, one file each.
 //
-// All commands except ping and sa work on a sweep, live or saved (--from), and print the same for
-// both. This package parses flags, selects nodes and prints tables; the sweep is in the module's
-// package fabric.
+// All commands except ping, sa and simulate work on a sweep, live or saved (--from), and print the
+// same for both. This package parses flags, selects nodes and prints tables; the sweep is in the
+// module's package fabric.
 package fabric
 
 import (

@@ -90,6 +90,7 @@ that accept several nodes also accept patterns: "leaf*", or "host1[0-9]" if no n
 		newFabricCablesCommand(app, &flags),
 		newFabricPingCommand(app, &flags),
 		newFabricSACommand(app, &flags),
+		newFabricSimulateCommand(app),
 	)
 	for _, sub := range cmd.Commands() {
 		run := sub.RunE
@@ -365,7 +366,11 @@ func readTopology(app *cli.App, flag, name string) (*fabric.Topology, error) {
 		defer file.Close()
 		r = file
 	}
-	in := bufio.NewReader(r)
+	return parseTopology(bufio.NewReader(r), name)
+}
+
+// parseTopology reads a saved topology. The name is for errors.
+func parseTopology(in *bufio.Reader, name string) (*fabric.Topology, error) {
 	const toSave = "rdmactl fabric topology --save FILE writes one"
 	if kind := notTopology(in); kind != "" {
 		return nil, cli.WithHints(cli.Exitf(cli.ExitUsage, "%s: not a saved topology, but %s", name, kind), toSave)
