@@ -363,9 +363,9 @@ func (p *port) setLink(wanted *mad.PortInfo) {
 		i.LinkSpeedActive = highest(s)
 		far.LinkSpeedActive = i.LinkSpeedActive
 	}
-	if s := wanted.LinkSpeedExtEnabled; s >= 1 && s <= 15 && i.LinkSpeedExtSupported != 0 {
-		i.LinkSpeedExtEnabled = s & i.LinkSpeedExtSupported
-		i.LinkSpeedExtActive = highest(i.LinkSpeedExtEnabled)
-		far.LinkSpeedExtActive = i.LinkSpeedExtActive
+	if s := wanted.LinkSpeedExtEnabled; s >= 1 && s <= 15 {
+		p.extended = s
+		p.setExtended(highest(s))
+		p.peer.setExtended(highest(s))
 	}
 }

@@ -1,6 +1,7 @@
 package ibsimd_test
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,6 +56,45 @@ func TestDeadNode(t *testing.T) {
 	at = faulty(t, "lostAfter: 10ms\nnodes: {'leaf1': {dead: true}}")
 	if out := at.Tool("host0", "ibhosts"); strings.Count(out, "Ca\t:") != 3 {
 		t.Errorf("ibhosts with a dead leaf:\n%s", out)
+	}
+}
+
+// TestRoutes checks routes that lead nowhere: through an adapter, through a dead switch, and to a
+// LID above the top of the forwarding tables.
+func TestRoutes(t *testing.T) {
+	at := faulty(t, "lostAfter: 10ms\nnodes: {spine0: {dead: true}}\nmanagers: [{node: host0}]")
+	tr := open(t, at, "host0")
+	for route, want := range map[string]bool{
+		"0,1,1": true, "0,1,1,1": false, "0,1,4": false, "0,1,4,2": false, "0,1,5,2": true, "0,1,9": false,
+		"0,1,99": false,
+	} {
+		if _, err := smp(t, tr, mad.AttributeNodeInfo, 0, route); (err == nil) != want {
+			t.Errorf("route %s: %v", route, err)
+		}
+	}
+	client := fabric.Client{Transport: tr}
+	path, _ := mad.NewPath(1)
+	data, err := smp(t, tr, mad.AttributePortInfo, 1, "0,1,2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var port mad.PortInfo
+	port.Decode(data) //nolint:errcheck // the client has the length
+	reach := func() error {
+		_, err := client.SMP(t.Context(), fabric.Target{LID: port.LID}, mad.MethodGet, mad.AttributeNodeInfo, 0, nil)
+		return err
+	}
+	if err := reach(); err != nil {
+		t.Errorf("request to LID %d: %v", port.LID, err)
+	}
+	top := mad.SwitchInfo{LinearFDBTop: uint16(port.LID) - 1}
+	to := fabric.Target{Path: path}
+	_, err = client.SMP(t.Context(), to, mad.MethodSet, mad.AttributeSwitchInfo, 0, top.Append(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reach(); err == nil {
+		t.Errorf("LID %d is above the top of the forwarding table, but has an answer", port.LID)
 	}
 }
 
@@ -118,6 +158,9 @@ func TestKeys(t *testing.T) {
 		data, err := smp(t, tr, mad.AttributePortInfo, 1, "0,1")
 		if (err == nil) != want.answered {
 			t.Errorf("protect %d: PortInfo without the key: %v", protect, err)
+		}
+		if _, refused := errors.AsType[*fabric.StatusError](err); refused {
+			t.Errorf("protect %d: %v, want no answer", protect, err)
 		}
 		if err == nil {
 			var info mad.PortInfo

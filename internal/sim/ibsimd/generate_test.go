@@ -79,6 +79,26 @@ func TestWriteRead(t *testing.T) {
 	}
 }
 
+// TestWrite checks options of single ports, and that global cables of a dragonfly+ use all spines.
+func TestWrite(t *testing.T) {
+	n, err := ibsimd.ReadNet("testdata/widths.net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := written(t, n); !strings.Contains(text, "[2]\t\"h2\"[1]\tw=2 s=3 e=0\n") {
+		t.Errorf("no options of port 2:\n%s", text)
+	}
+	if n, err = ibsimd.Generate("dragonfly:groups=2"); err != nil {
+		t.Fatal(err)
+	}
+	text := written(t, n)
+	for _, cable := range []string{"[3]\t\"group1-spine0\"[3]\n", "[3]\t\"group1-spine1\"[3]\n"} {
+		if strings.Count(text, cable) != 1 {
+			t.Errorf("no cable %q:\n%s", cable, text)
+		}
+	}
+}
+
 func TestGenerateErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"torus":                   `unknown topology "torus": known are fat-tree, rail, dragonfly`,

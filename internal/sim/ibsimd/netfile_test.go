@@ -41,6 +41,10 @@ func TestNetErrors(t *testing.T) {
 		{"Switch 8 \"s\"\n[1] \"h\"[x]\n", 2, `"x" is not a port of "h"`},
 		{"Switch 8 \"s\"\n[1] \"h\"[1]\n", 2, `no node "h"`},
 		{"Switch 8 \"s\"\n[1] \"h\"[1]\n\nHca 1 \"h\"\n", 2, "not connected to port 1 of \"s\" at the other end"},
+		{
+			"Switch 8 \"a\"\n[1] \"b\"[1]\n\nSwitch 8 \"b\"\n[1] \"c\"[1]\n\nSwitch 8 \"c\"\n[1] \"b\"[1]\n", 2,
+			"port 1 of \"b\" is not connected to port 1 of \"a\"",
+		},
 		{"Switch 8 \"s\"\n[1] \"h\"[2]\n\nHca 1 \"h\"\n[1] \"s\"[1]\n", 2, `node "h" has no port 2`},
 		{"Switch 8 \"s\"\n[1] \"h\"[1]\n[1] \"h\"[1]\n", 3, "defined twice, first at line 2"},
 		{"Switch 8 \"s\"\n[1] \"h\"[1] w=1\n\nHca 1 \"h\"\n[1] \"s\"[1] w=2\n", 2, "no width or speed in common"},

@@ -108,7 +108,7 @@ func (r *pmaRequest) readExtended(ports []*port) {
 		if r.set {
 			p.resetExtended(mask)
 		}
-		addCounters(&sum, &p.extended)
+		addCounters(&sum, &p.wide)
 	}
 	if info := r.in.node.Performance; info == nil || info.CapabilityMask2&mad.PerformanceAdditionalExtended == 0 {
 		sum = mad.PortCountersExtended{
@@ -147,7 +147,7 @@ func (p *port) resetClassic(mask uint16, mask2 uint8) {
 }
 
 func (p *port) resetExtended(mask uint16) {
-	c := &p.extended
+	c := &p.wide
 	for bit, counter := range [...]*uint64{
 		&c.PortXmitData, &c.PortRcvData, &c.PortXmitPkts, &c.PortRcvPkts, &c.PortUnicastXmitPkts,
 		&c.PortUnicastRcvPkts, &c.PortMulticastXmitPkts, &c.PortMulticastRcvPkts,
@@ -220,7 +220,7 @@ func (p *port) grow(now time.Time) {
 		r.last = now
 		whole := uint64(r.rest)
 		r.rest -= float64(whole)
-		for _, c := range [...]*mad.PortCountersExtended{&p.classic, &p.extended} {
+		for _, c := range [...]*mad.PortCountersExtended{&p.classic, &p.wide} {
 			field := reflect.ValueOf(c).Elem().FieldByName(r.name)
 			if sum := field.Uint() + whole; sum >= whole {
 				field.SetUint(sum)

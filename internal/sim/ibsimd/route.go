@@ -18,13 +18,13 @@ type reach struct {
 func (p *port) cross() *port {
 	p.classic.PortXmitPkts++
 	p.classic.PortXmitData += madWords
-	p.extended.PortXmitPkts++
-	p.extended.PortXmitData += madWords
+	p.wide.PortXmitPkts++
+	p.wide.PortXmitData += madWords
 	far := p.peer
 	far.classic.PortRcvPkts++
 	far.classic.PortRcvData += madWords
-	far.extended.PortRcvPkts++
-	far.extended.PortRcvData += madWords
+	far.wide.PortRcvPkts++
+	far.wide.PortRcvData += madWords
 	return far
 }
 

@@ -32,6 +32,7 @@ type port struct {
 	node     *node
 	number   uint8
 	peer     *port // the other end of the cable; nil: none
+	extended uint8 // enabled extended speeds, which show only while the link has one
 	info     mad.PortInfo
 	pkeys    []byte
 	lanes    map[uint16][8]byte // SL to VL, by the attribute modifier; the rest has the default
@@ -39,8 +40,8 @@ type port struct {
 	mellanox *[mad.SMPDataLen]byte
 
 	// The two counter attributes are reset separately.
-	classic, extended mad.PortCountersExtended
-	growing           []ramp
+	classic, wide mad.PortCountersExtended
+	growing       []ramp
 }
 
 // build returns the state of the net's nodes before a subnet manager configures them.
@@ -117,7 +118,7 @@ func newPort(n *node, number uint8) *port {
 		p.pkeys[0], p.pkeys[1] = 0xff, 0xff
 	}
 	from := &n.Ports[number]
-	p.classic, p.extended = from.Counters, from.Counters
+	p.classic, p.wide = from.Counters, from.Counters
 	if c := n.Settings[number].Classic; c != nil {
 		p.classic = widen(c)
 	}
@@ -161,6 +162,7 @@ func (p *port) start() {
 	s := &p.node.Settings[p.number]
 	if s.Info != nil {
 		p.info = *s.Info
+		p.extended = p.info.LinkSpeedExtEnabled
 		if p.peer == nil && p.number > 0 && p.info.PortPhysicalState == mad.PortPhysicalStateLinkUp {
 			p.info.PortState, p.info.PortPhysicalState = mad.PortStateDown, mad.PortPhysicalStatePolling
 		}
@@ -189,7 +191,8 @@ func (p *port) train(peer *PortSettings) {
 	s := &p.node.Settings[p.number]
 	p.info.LinkWidthActive = widest(mad.LinkWidth(s.Width & peer.Width))
 	p.info.LinkSpeedActive = highest(s.Speed & peer.Speed)
-	p.setExtended(s.Extended, highest(s.Extended&peer.Extended))
+	p.extended = s.Extended
+	p.setExtended(highest(s.Extended & peer.Extended))
 	if p.info.LinkSpeedExtActive == 0 && s.FDR10 && peer.FDR10 {
 		ext := mad.ExtendedPortInfo{LinkSpeedSupported: 1, LinkSpeedEnabled: 1, LinkSpeedActive: 1}
 		p.mellanox = new([mad.SMPDataLen]byte)
@@ -197,16 +200,20 @@ func (p *port) train(peer *PortSettings) {
 	}
 }
 
-// setExtended sets the extended speeds. A port whose link has none reports that it supports none,
-// as in ibsim.
-func (p *port) setExtended(enabled, active uint8) {
-	i := &p.info
+// setExtended sets the extended speed of the link. A port whose link has none reports that it
+// supports none, as in ibsim.
+func (p *port) setExtended(active uint8) {
+	i, s := &p.info, &p.node.Settings[p.number]
+	if s.Info != nil {
+		i.LinkSpeedExtEnabled, i.LinkSpeedExtActive = p.extended, active
+		return
+	}
 	i.LinkSpeedExtEnabled, i.LinkSpeedExtSupported, i.LinkSpeedExtActive = 0, 0, active
 	if active == 0 {
 		return
 	}
-	i.LinkSpeedExtEnabled, i.LinkSpeedExtSupported = enabled, speedsToHDR
-	if enabled&speedNDR != 0 {
+	i.LinkSpeedExtEnabled, i.LinkSpeedExtSupported = p.extended, speedsToHDR
+	if (p.extended|s.Extended)&speedNDR != 0 {
 		i.LinkSpeedExtSupported |= speedNDR
 		if i.CapabilityMask != 0 {
 			i.CapabilityMask2 |= mad.Capability2IsLinkSpeedNDRSupported
