@@ -29,7 +29,7 @@ func checkedPort(t *testing.T, name string) Port {
 }
 
 func TestCM(t *testing.T) {
-	a, b := []Port{checkedPort(t, "roce@127.0.63.31")}, []Port{checkedPort(t, "roce@127.0.63.32")}
+	a, b := []Port{checkedPort(t, "roce@127.0.64.31")}, []Port{checkedPort(t, "roce@127.0.64.32")}
 	for range 2 {
 		ofClient, ofListener := pairUp(t, a, b, false, byCM)
 		checkGood(t, ofClient, 1)
@@ -51,8 +51,8 @@ func TestCM(t *testing.T) {
 	}
 	cfg := quick("node")
 	cfg.CM = true
-	for _, other := range []string{"roce@127.0.63.33", "roce@127.0.63.34"} { // the first with itself
-		r, err := Local(t.Context(), checkedPort(t, "roce@127.0.63.33"), checkedPort(t, other), cfg)
+	for _, other := range []string{"roce@127.0.64.33", "roce@127.0.64.34"} { // the first with itself
+		r, err := Local(t.Context(), checkedPort(t, "roce@127.0.64.33"), checkedPort(t, other), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,11 +90,11 @@ func TestCMFaults(t *testing.T) {
 		{
 			name: "no answer", client: func(_ context.Context, t *trial) {
 				astray := *t.out.Remote.GID
-				astray.GID = ib.GID{10: 0xff, 0xff, 127, 0, 63, 99}
+				astray.GID = ib.GID{10: 0xff, 0xff, 127, 0, 64, 99}
 				t.out.Remote.GID = &astray
 			},
 			code: CodeCMSilent, cause: "no answer to the connection request (REQ), which was repeated for 500ms",
-			observed: "no connection request (REQ) has arrived at node2 roce@127.0.63.36",
+			observed: "no connection request (REQ) has arrived at node2 roce@127.0.64.36",
 		},
 		{
 			name: "listener doesn't accept", listener: func(ctx context.Context, _ *trial) { <-ctx.Done() },
@@ -103,7 +103,7 @@ func TestCMFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a, b := []Port{checkedPort(t, "roce@127.0.63.35")}, []Port{checkedPort(t, "roce@127.0.63.36")}
+			a, b := []Port{checkedPort(t, "roce@127.0.64.35")}, []Port{checkedPort(t, "roce@127.0.64.36")}
 			ofClient, ofListener := pairUp(t, a, b, false, func(c, l *Config) {
 				c.CM, c.plant.cm, l.plant.cm = true, tt.client, tt.listener
 				c.StepTimeout, l.StepTimeout = 500*time.Millisecond, 500*time.Millisecond
@@ -127,7 +127,7 @@ func TestCMFaults(t *testing.T) {
 
 // TestCMForeign rejects the request of another program while the listener waits for the client's.
 func TestCMForeign(t *testing.T) {
-	a, b := []Port{checkedPort(t, "roce@127.0.63.39")}, []Port{checkedPort(t, "roce@127.0.63.40")}
+	a, b := []Port{checkedPort(t, "roce@127.0.64.39")}, []Port{checkedPort(t, "roce@127.0.64.40")}
 	foreign := func(ctx context.Context, tr *trial) {
 		r := tr.p.rig
 		qp, err := r.pd.CreateQP(verbs.QPConfig{SendCQ: r.sends, RecvCQ: r.recvs})
@@ -173,9 +173,9 @@ func TestCMInfiniBand(t *testing.T) {
 }
 
 func TestNoCM(t *testing.T) {
-	a, b := []Port{enginePort("roce@127.0.63.37")}, []Port{enginePort("roce@127.0.63.38")}
+	a, b := []Port{enginePort("roce@127.0.64.37")}, []Port{enginePort("roce@127.0.64.38")}
 	b[0].Open = func(ctx context.Context) (*verbs.Device, error) {
-		return verbs.Open(ctx, "roce@127.0.63.38", connectors.Without{Provider: roce.Provider{}})
+		return verbs.Open(ctx, "roce@127.0.64.38", connectors.Without{Provider: roce.Provider{}})
 	}
 	ofClient, ofListener := pairUp(t, a, b, false, byCM)
 	for _, r := range []Report{ofClient, ofListener} {
@@ -183,7 +183,7 @@ func TestNoCM(t *testing.T) {
 			t.Fatalf("report %+v", r)
 		}
 		f := r.Attempts[0].Failure
-		if f.Code != CodeNoCM || f.Stage != StageCM || f.End != "node2 roce@127.0.63.38" || len(f.Remedies) == 0 {
+		if f.Code != CodeNoCM || f.Stage != StageCM || f.End != "node2 roce@127.0.64.38" || len(f.Remedies) == 0 {
 			t.Errorf("failure %+v", f)
 		}
 	}

@@ -136,12 +136,12 @@ func checkGood(t *testing.T, r Report, attempts int) {
 }
 
 func TestLocalWithItself(t *testing.T) {
-	p := enginePort("roce@127.0.61.1")
+	p := enginePort("roce@127.0.65.1")
 	checkGood(t, local(t, p, p), 1)
 }
 
 func TestLocalTwoPorts(t *testing.T) {
-	checkGood(t, local(t, enginePort("roce@127.0.61.2"), enginePort("roce@127.0.61.3")), 1)
+	checkGood(t, local(t, enginePort("roce@127.0.65.2"), enginePort("roce@127.0.65.3")), 1)
 }
 
 // TestLocalProgress says once what begins, in the caller's goroutine.
@@ -150,20 +150,20 @@ func TestLocalProgress(t *testing.T) {
 	cfg := quick("node")
 	cfg.AllowTCP = true
 	cfg.Progress = func(format string, args ...any) { texts = append(texts, fmt.Sprintf(format, args...)) }
-	p := enginePort("roce@127.0.61.6")
+	p := enginePort("roce@127.0.65.6")
 	r, err := Local(t.Context(), p, p, cfg)
 	if err != nil || r.Err() != nil || r.TCP == nil || r.Peer != nil {
 		t.Fatalf("Local = %+v, %v", r, err)
 	}
-	if want := []string{"connecting roce@127.0.61.6", "measuring over TCP"}; !slices.Equal(texts, want) {
+	if want := []string{"connecting roce@127.0.65.6", "measuring over TCP"}; !slices.Equal(texts, want) {
 		t.Errorf("progress %q, want %q", texts, want)
 	}
 }
 
 // TestLocalOneDevice opens a device once that has two names.
 func TestLocalOneDevice(t *testing.T) {
-	a, b := enginePort("roce@127.0.61.7"), Port{Name: "roce@other", Software: true}
-	a.Device, b.Device = "roce@127.0.61.7", "roce@127.0.61.7"
+	a, b := enginePort("roce@127.0.65.7"), Port{Name: "roce@other", Software: true}
+	a.Device, b.Device = "roce@127.0.65.7", "roce@127.0.65.7"
 	b.Open = func(context.Context) (*verbs.Device, error) { return nil, errors.New("opened twice") }
 	r := local(t, a, b)
 	checkGood(t, r, 1)
@@ -183,7 +183,7 @@ func TestLocalOneDevice(t *testing.T) {
 // TestTCPNotAllowed checks that the end that allows a measurement over TCP reports that the other
 // one doesn't.
 func TestTCPNotAllowed(t *testing.T) {
-	a, b := enginePort("roce@127.0.61.21"), enginePort("roce@127.0.61.22")
+	a, b := enginePort("roce@127.0.65.21"), enginePort("roce@127.0.65.22")
 	client, listener := pairUp(t, []Port{a}, []Port{b}, false, func(c, _ *Config) { c.AllowTCP = true })
 	want := []string{"the measurement over TCP, which node2 doesn't allow"}
 	if !slices.Equal(client.Skipped, want) || client.TCP != nil || len(listener.Skipped) != 0 || listener.TCP != nil {
@@ -196,7 +196,7 @@ func TestTCPInsisted(t *testing.T) {
 	l, port := listen(t)
 	done := make(chan Report)
 	go func() {
-		r, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.61.24")}, false, quick("node2"))
+		r, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.65.24")}, false, quick("node2"))
 		if err != nil {
 			t.Error(err)
 		}
@@ -222,7 +222,7 @@ func TestTCPInsisted(t *testing.T) {
 }
 
 func TestPeer(t *testing.T) {
-	a, b := enginePort("roce@127.0.61.4"), enginePort("roce@127.0.61.5")
+	a, b := enginePort("roce@127.0.65.4"), enginePort("roce@127.0.65.5")
 	allow := func(c, s *Config) { c.AllowTCP, s.AllowTCP = true, true }
 	client, listener := pairUp(t, []Port{a}, []Port{b}, false, allow)
 	for _, r := range []Report{client, listener} {

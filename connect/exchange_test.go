@@ -79,7 +79,7 @@ func TestStandIns(t *testing.T) {
 			cfg := quick("node1")
 			cfg.StepTimeout = 300 * time.Millisecond
 			port := standIn(t, tt.do)
-			r := dial(t, "127.0.0.1", port, []Port{enginePort("roce@127.0.61.20")}, false, cfg)
+			r := dial(t, "127.0.0.1", port, []Port{enginePort("roce@127.0.65.20")}, false, cfg)
 			if len(r.Attempts) != 1 || r.Attempts[0].Failure == nil {
 				t.Fatalf("%d: attempts %+v", i, r.Attempts)
 			}
@@ -110,11 +110,11 @@ func TestInterrupted(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(50*time.Millisecond, func() { cancel(signalError{}) })
-		r, err := Dial(ctx, "127.0.0.1", port, []Port{enginePort("roce@127.0.61.25")}, all, quick("node1"))
+		r, err := Dial(ctx, "127.0.0.1", port, []Port{enginePort("roce@127.0.65.25")}, all, quick("node1"))
 		if err != nil || len(r.Attempts) != 1 || r.Attempts[0].Failure == nil {
 			t.Fatalf("Dial = %+v, %v", r, err)
 		}
-		end := map[bool]string{false: "node1 roce@127.0.61.25", true: "node1"}[all]
+		end := map[bool]string{false: "node1 roce@127.0.65.25", true: "node1"}[all]
 		f := r.Attempts[0].Failure
 		if f.Code != CodeInterrupted || f.Stage != StageExchange || f.End != end || len(f.Possible) != 0 ||
 			!slices.Equal(f.Remedies, signalError{}.Hints()) || f.Cause != "interrupted" {
@@ -124,7 +124,7 @@ func TestInterrupted(t *testing.T) {
 	_ = l.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(signalError{})
-	r, err := Dial(ctx, "127.0.0.1", port, []Port{enginePort("roce@127.0.61.25")}, true, quick("node1"))
+	r, err := Dial(ctx, "127.0.0.1", port, []Port{enginePort("roce@127.0.65.25")}, true, quick("node1"))
 	if err != nil || r.Attempts[0].Failure.Code != CodeInterrupted {
 		t.Errorf("Dial with a context that has ended = %+v, %v", r, err)
 	}
@@ -142,7 +142,7 @@ func TestUnreached(t *testing.T) {
 		{"127.0.0.1", CodeRefused, StageExchange},
 		{"nosuch.invalid", CodeName, StageResolve},
 	} {
-		r := dial(t, tt.host, port, []Port{enginePort("roce@127.0.61.21")}, false, quick("node1"))
+		r := dial(t, tt.host, port, []Port{enginePort("roce@127.0.65.21")}, false, quick("node1"))
 		if f := r.Attempts[0].Failure; f == nil || f.Code != tt.code || f.Stage != tt.stage {
 			t.Errorf("Dial(%s) = %+v, want %s at %q", tt.host, f, tt.code, tt.stage)
 		}
@@ -162,7 +162,7 @@ func TestStranger(t *testing.T) {
 	}
 	done := make(chan Report)
 	go func() {
-		r, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.61.22")}, false, s)
+		r, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.65.22")}, false, s)
 		if err != nil {
 			t.Error(err)
 		}
@@ -179,7 +179,7 @@ func TestStranger(t *testing.T) {
 		t.Errorf("noted %q", got)
 	}
 	_ = conn.Close()
-	checkGood(t, dial(t, "127.0.0.1", port, []Port{enginePort("roce@127.0.61.23")}, false, quick("node1")), 1)
+	checkGood(t, dial(t, "127.0.0.1", port, []Port{enginePort("roce@127.0.65.23")}, false, quick("node1")), 1)
 	checkGood(t, <-done, 1)
 }
 
@@ -196,13 +196,13 @@ func TestSilentStrangers(t *testing.T) {
 	}
 	done := make(chan Report)
 	go func() {
-		r, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.61.22")}, false, quick("node2"))
+		r, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.65.22")}, false, quick("node2"))
 		if err != nil {
 			t.Error(err)
 		}
 		done <- r
 	}()
-	checkGood(t, dial(t, "127.0.0.1", port, []Port{enginePort("roce@127.0.61.23")}, false, quick("node1")), 1)
+	checkGood(t, dial(t, "127.0.0.1", port, []Port{enginePort("roce@127.0.65.23")}, false, quick("node1")), 1)
 	checkGood(t, <-done, 1)
 }
 
@@ -252,13 +252,13 @@ func TestAll(t *testing.T) {
 		}
 		return out
 	}
-	client := []Port{rail(enginePort("roce@127.0.61.30"), 0), rail(enginePort("roce@127.0.61.31"), 1)}
-	listener := []Port{rail(enginePort("roce@127.0.61.32"), 0), rail(enginePort("roce@127.0.61.33"), 1)}
+	client := []Port{rail(enginePort("roce@127.0.65.30"), 0), rail(enginePort("roce@127.0.65.31"), 1)}
+	listener := []Port{rail(enginePort("roce@127.0.65.32"), 0), rail(enginePort("roce@127.0.65.33"), 1)}
 	numbers := func(c, s *Config) { c.Node.Ports, s.Node.Ports = facts(client), facts(listener) }
 	a, b := pairUp(t, client, listener, true, numbers)
 	checkGood(t, a, 2)
 	checkGood(t, b, 2)
-	if got := a.Attempts[1]; got.Rail == nil || *got.Rail != 1 || got.Remote.Port != "roce@127.0.61.33" {
+	if got := a.Attempts[1]; got.Rail == nil || *got.Rail != 1 || got.Remote.Port != "roce@127.0.65.33" {
 		t.Errorf("second attempt = %+v", got)
 	}
 	listener[0].PKey = 0x8001
@@ -277,7 +277,7 @@ func TestAll(t *testing.T) {
 // TestNotOffered asks for a port that the listener doesn't offer.
 func TestNotOffered(t *testing.T) {
 	zero := 0
-	p := enginePort("roce@127.0.61.34")
+	p := enginePort("roce@127.0.65.34")
 	p.Rail = &zero
 	a, _ := pairUp(t, []Port{p}, nil, true, func(_, s *Config) {
 		s.Node.Ports = []PortFacts{{Name: "mlx5_0:1", Rail: &zero, Offered: true}}

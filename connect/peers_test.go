@@ -395,7 +395,7 @@ func TestSilentClient(t *testing.T) {
 	s.StepTimeout = 50 * time.Millisecond
 	done := make(chan Report)
 	go func() {
-		r, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.61.40")}, false, s)
+		r, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.65.40")}, false, s)
 		if err != nil {
 			t.Error(err)
 		}
@@ -424,7 +424,7 @@ func TestOtherVersion(t *testing.T) {
 	s.Progress = func(format string, args ...any) { noted <- fmt.Sprintf(format, args...) }
 	done := make(chan error)
 	go func() {
-		_, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.61.41")}, false, s)
+		_, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.65.41")}, false, s)
 		done <- err
 	}()
 	conn, line := introduce(t, port, Hello{Protocol: Protocol, Version: 2, Node: Node{Software: "v9"}})
@@ -475,7 +475,7 @@ func TestManyPorts(t *testing.T) {
 	for i := range c.Node.Ports {
 		c.Node.Ports[i].Offered = true
 	}
-	p := []Port{enginePort("roce@127.0.61.42")}
+	p := []Port{enginePort("roce@127.0.65.42")}
 	_, err := Dial(t.Context(), "127.0.0.1", 1, p, false, c)
 	if want := "connect to 127.0.0.1: facts about the node with 8000 ports"; err == nil ||
 		!strings.HasPrefix(err.Error(), want) {

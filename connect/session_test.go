@@ -128,7 +128,7 @@ func TestBothCloses(t *testing.T) {
 		return p
 	}
 	var r Report
-	both(ctx, left, right, counted("roce@127.0.61.60"), counted("roce@127.0.61.61"), quick("node1").withDefaults(), &r)
+	both(ctx, left, right, counted("roce@127.0.65.60"), counted("roce@127.0.65.61"), quick("node1").withDefaults(), &r)
 	if len(r.Attempts) != 1 || r.Attempts[0].Failure == nil || open.Load() != 0 {
 		t.Errorf("both = %+v, %d devices still open", r.Attempts, open.Load())
 	}

@@ -29,7 +29,7 @@ func TestPushyClient(t *testing.T) {
 			s.StepTimeout = 300 * time.Millisecond
 			done := make(chan Report)
 			go func() {
-				r, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.61.43")}, false, s)
+				r, err := Serve(t.Context(), l, []Port{enginePort("roce@127.0.65.43")}, false, s)
 				if err != nil {
 					t.Error(err)
 				}

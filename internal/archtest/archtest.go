@@ -119,6 +119,11 @@ func Rules() []Rule {
 			check:  checkColumns,
 		},
 		{
+			ID:     "loopback",
+			Reason: "the tests of packages run side by side, and an engine takes UDP port 4791 of its address",
+			check:  checkLoopback,
+		},
+		{
 			ID:     "init",
 			Reason: "registration in init makes a program depend on the packages that it links; use explicit lists",
 			check:  checkInit,

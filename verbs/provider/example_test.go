@@ -36,7 +36,7 @@ func (a alias) Open(ctx context.Context, name string) (provider.Device, error) {
 
 // A provider that gives a device of another provider an alias.
 func Example() {
-	rail0 := alias{roce.Provider{}, "rail0", "roce@127.0.45.1"}
+	rail0 := alias{roce.Provider{}, "rail0", "roce@127.0.46.1"}
 	device, err := verbs.Open(context.Background(), "rail0", rail0, roce.Provider{})
 	if err != nil {
 		fmt.Println(err)
@@ -49,6 +49,6 @@ func Example() {
 	_, err = verbs.Open(context.Background(), "rail1", rail0, roce.Provider{})
 	fmt.Println(errors.Is(err, fs.ErrNotExist))
 	// Output:
-	// roce@127.0.45.1 ACTIVE Ethernet <nil>
+	// roce@127.0.46.1 ACTIVE Ethernet <nil>
 	// true
 }
