@@ -40,8 +40,8 @@ func (r *round) layCollective() error {
 		c := collective{algorithm: algorithm, rail: rail}
 		slowest := 0.0
 		for _, n := range order {
-			card := r.card(n, rail)
-			if card == nil || r.unusable(plan.End{Node: n, Rail: int16(rail)}) != nil {
+			card, end := r.card(n, rail), plan.End{Node: n, Rail: int16(rail)}
+			if card == nil || r.unusable(end) != nil || slices.Contains(r.t.Dead, end) {
 				continue
 			}
 			if card.Gbps > 0 && (slowest == 0 || card.Gbps < slowest) {

@@ -147,7 +147,8 @@ func TestFleetMeasures(t *testing.T) {
 // bytes.
 func near(gbps float32) bool { return gbps > 0.085 && gbps < 0.1 }
 
-// TestFleetCollectives checks rings and trees, and that sums are right.
+// TestFleetCollectives checks rings and trees, that sums are right, and that a dead card is left
+// out.
 func TestFleetCollectives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, p := fleetOf(t, newRig(t, 5, 2))
@@ -159,6 +160,7 @@ func TestFleetCollectives(t *testing.T) {
 			for r := range s.Rounds() {
 				out, err := f.Measure(t.Context(), leader.Task{
 					Name: s.Name, Kind: s.Kind, Length: s.Length, Plan: p, Flows: r.Flows,
+					Dead: []plan.End{{Node: 2, Rail: 1}},
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -171,7 +173,7 @@ func TestFleetCollectives(t *testing.T) {
 				}
 			}
 		}
-		want := []string{"ring0 5 <nil>", "ring1 5 <nil>", "tree0 5 <nil>", "tree1 5 <nil>"}
+		want := []string{"ring0 5 <nil>", "ring1 4 <nil>", "tree0 5 <nil>", "tree1 4 <nil>"}
 		if !slices.Equal(got, want) {
 			t.Errorf("collectives = %q, want %q", got, want)
 		}

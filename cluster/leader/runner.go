@@ -33,6 +33,9 @@ type Task struct {
 	Plan    *plan.Plan // for the rails of a flow: [plan.Plan.Ends]
 	Flows   []plan.Flow
 	Load    bool
+	// Dead are the cards of which every measurement with other nodes has failed. They are left out
+	// of collectives, which would wait for them.
+	Dead []plan.End
 }
 
 // Outcome is what a round measured.

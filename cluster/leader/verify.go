@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,10 @@ type Config struct {
 	Resume *result.Run
 	// Progress is called before each round; nil for none.
 	Progress func(Progress)
-	Now      func() time.Time // nil: time.Now
+	// Lost is called for each node that vanishes, with the cause, once its round has ended; nil for
+	// none.
+	Lost func(node, cause string)
+	Now  func() time.Time // nil: time.Now
 }
 
 // Progress is where a verification is.
@@ -158,6 +162,9 @@ func (v *verification) stage(ctx context.Context, i int) error {
 			Stage: i, Name: s.Name, Kind: s.Kind, Round: n - 1, Length: s.Length, Plan: v.Plan, Flows: round.Flows,
 			Load: round.Load,
 		}
+		if s.Kind == plan.KindCollective {
+			t.Dead = deadCards(v.run)
+		}
 		if err := v.measure(ctx, t); err != nil {
 			return err
 		}
@@ -168,6 +175,35 @@ func (v *verification) stage(ctx context.Context, i int) error {
 		}
 	}
 	return v.retest(ctx, i)
+}
+
+// deadCards returns the cards of which at least two measurements with other nodes were made and all
+// have failed, in order.
+func deadCards(run *result.Run) []plan.End {
+	failed, passed := map[plan.End]int{}, map[plan.End]bool{}
+	for i := range run.Samples {
+		s := &run.Samples[i]
+		if s.From.Node == s.To.Node {
+			continue
+		}
+		for _, e := range []plan.End{s.From, s.To} {
+			if s.Detail != nil && s.Detail.Failure != nil {
+				failed[e]++
+			} else {
+				passed[e] = true
+			}
+		}
+	}
+	var dead []plan.End
+	for e, n := range failed {
+		if n > 1 && !passed[e] {
+			dead = append(dead, e)
+		}
+	}
+	slices.SortFunc(dead, func(a, b plan.End) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Rail, b.Rail))
+	})
+	return dead
 }
 
 // inferLeaves takes leaves from latencies if they are unknown.
@@ -191,6 +227,11 @@ func (v *verification) measure(ctx context.Context, t Task) error {
 	out, err := v.runner.Measure(ctx, t)
 	if err != nil {
 		return fmt.Errorf("round %d of stage %s: %w", t.Round+1, t.Name, err)
+	}
+	for _, l := range out.Lost {
+		if v.Lost != nil {
+			v.Lost(v.run.Cluster.Nodes[l.Node].Name, l.Cause)
+		}
 	}
 	e := entry{Stage: t.Stage, Round: t.Round, Attempt: t.Attempt, Outcome: out}
 	add(v.run, e)

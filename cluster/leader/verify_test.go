@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,8 @@ type scripted struct {
 	loses  map[int]int32 // by number of the round: a node that vanishes
 	fails  int           // number of the round at which the runner gives up; 0 for none
 	absent int           // a node that doesn't report; 0 for none
+	dead   int32         // a node whose measurements with others fail; 0 for none
+	left   [][]plan.End  // the dead cards of the collectives
 }
 
 func (s *scripted) Survey(context.Context) ([]result.Node, error) {
@@ -45,10 +48,19 @@ func (s *scripted) Measure(_ context.Context, t leader.Task) (leader.Outcome, er
 	if s.rounds == s.fails {
 		return out, errGivesUp
 	}
+	if t.Kind == plan.KindCollective {
+		s.left = append(s.left, t.Dead)
+		return out, nil
+	}
 	for _, f := range t.Flows {
 		for from, to := range t.Plan.Ends(f) {
+			var failed *result.Detail
+			if s.dead > 0 && from.Node != to.Node && (from.Node == s.dead || to.Node == s.dead) {
+				failed = &result.Detail{Failure: &result.Failure{Code: "retry-exceeded"}}
+			}
 			out.Samples = append(out.Samples, result.Sample{
-				Stage: uint8(t.Stage), Attempt: uint8(t.Attempt), Round: uint16(t.Round),
+				Detail: failed,
+				Stage:  uint8(t.Stage), Attempt: uint8(t.Attempt), Round: uint16(t.Round),
 				From: from, To: to, Load: t.Load,
 				Gbps: float32(100*t.Stage + 10*t.Round + int(from.Node)),
 			})
@@ -163,7 +175,13 @@ func TestResumeOther(t *testing.T) {
 // error of the runner keeps what was measured.
 func TestVerifyLost(t *testing.T) {
 	p := scriptedPlan(t, 5)
-	run, err := leader.Verify(t.Context(), &scripted{p: p, loses: map[int]int32{7: 3}}, leader.Config{Plan: p})
+	said := ""
+	lost := func(node, cause string) { said += node + ": " + cause }
+	run, err := leader.Verify(t.Context(), &scripted{p: p, loses: map[int]int32{7: 3}},
+		leader.Config{Plan: p, Lost: lost})
+	if said != "n3: connection reset" {
+		t.Errorf("said of lost nodes: %q", said)
+	}
 	if err != nil || run.Complete() {
 		t.Fatal("a run with a lost node is complete", err)
 	}
@@ -179,6 +197,26 @@ func TestVerifyLost(t *testing.T) {
 	}
 	if run.Stages[2].Done != 1 || run.Complete() || len(run.Samples) == 0 {
 		t.Errorf("stages %+v", run.Stages)
+	}
+}
+
+// TestDeadCards checks that collectives leave out a card of which all measurements failed, and no
+// other one.
+func TestDeadCards(t *testing.T) {
+	p := scriptedPlan(t, 5)
+	for dead, want := range map[int32][]plan.End{0: nil, 3: {{Node: 3}}} {
+		s := &scripted{p: p, dead: dead}
+		if _, err := leader.Verify(t.Context(), s, leader.Config{Plan: p}); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.left) == 0 {
+			t.Fatal("the plan has no collectives")
+		}
+		for _, left := range s.left {
+			if !slices.Equal(left, want) {
+				t.Errorf("collectives leave out %v, want %v", left, want)
+			}
+		}
 	}
 }
 

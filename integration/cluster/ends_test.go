@@ -6,6 +6,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -31,6 +32,9 @@ func TestKilledWorker(t *testing.T) {
 	list := o.summary.Verdicts.Verdicts
 	if o.exit != 1 && o.exit != 7 || len(list) != 1 || o.summary.Complete || o.summary.Missing != 1 {
 		t.Fatalf("want exit status 1 or 7, one verdict, and a missing node: %v", o)
+	}
+	if !strings.Contains(o.said, "warning: "+list[0].Where.Name+" vanished: ") {
+		t.Errorf("nothing was said when the node vanished: %s", o.said)
 	}
 	if list[0].Cause != verdict.CauseLost || !slices.Equal(list[0].Where.Nodes, []string{victim.Name}) {
 		t.Errorf("%s of %s, want %s of %s: %v", list[0].Cause, list[0].Where, verdict.CauseLost, victim.Name, o)

@@ -25,6 +25,7 @@ import (
 type hostFlags struct {
 	list, ssh, remotePath string
 	names                 []string // of list, with user@ where it was given
+	inline                bool     // list was no file
 }
 
 // defaultSSH is the ssh program unless the user names one.
@@ -54,6 +55,7 @@ func (f *hostFlags) read(stdin io.Reader) (err error) {
 			f.names, err = hostlist.ParseFile(file, name)
 		}
 	default:
+		f.inline = true
 		f.names, err = hostlist.Parse(name)
 	}
 	if err != nil {

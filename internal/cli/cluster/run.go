@@ -202,6 +202,7 @@ func (f *verifyFlags) measure(
 	}
 	progress := newProgress(app, rounds)
 	c.Progress = progress.show
+	c.Lost = func(node, cause string) { app.Out.Note("warning: %s vanished: %s", node, cause) }
 	defer progress.done()
 	run, err := leader.Verify(ctx, fleet, c)
 	if errors.Is(err, leader.ErrOtherPlan) {

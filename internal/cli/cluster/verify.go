@@ -195,7 +195,11 @@ func (f *verifyFlags) validate() error {
 		return cli.WithHints(errors.New("no nodes"), "--local 4 starts four workers on this machine",
 			"--hosts 'gpu[001-016]' starts them by ssh", "--workers N --listen ADDRESS:PORT waits for workers")
 	case f.hosts.list != "" && len(f.hosts.names) < 2:
-		return fmt.Errorf("--hosts %s: a verification needs two hosts at least", f.hosts.list)
+		err := fmt.Errorf("--hosts %s: a verification needs two hosts at least", f.hosts.list)
+		if f.hosts.inline {
+			return cli.WithHints(err, "there is no file of that name, so it was read as a list of hosts")
+		}
+		return err
 	case f.workers != 0 && (f.workers < 2 || f.workers > maxWorkers):
 		return fmt.Errorf("--workers %d is not 2 to %d", f.workers, maxWorkers)
 	case f.workers == 0 && f.hosts.list == "" && f.tasks == 0 && (f.local < 2 || f.local > maxLocalNodes):
