@@ -9,10 +9,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Heat shows a square of values. On a terminal with at least 256 colours each character is an upper
-// half block and shows two rows; elsewhere it shows one row, by one of a few characters. A square
-// that is wider than the screen is reduced: a cell then shows the worst value of several rows and
-// columns.
+// Heat shows a square of values. On a terminal with at least 256 colours a cell of a small square
+// is two blocks, and each character of a larger one is an upper half block and shows two rows;
+// elsewhere a cell is one of a few characters. A square that is wider than the screen is reduced: a
+// cell then shows the worst value of several rows and columns.
 type Heat struct {
 	Title string
 	// Values are the rows: 0 is the best value and 1 the worst, NaN is no value and +Inf a failure.
@@ -25,6 +25,9 @@ type Heat struct {
 	// Best and Worst are the values that 0 and 1 stand for; Failed and None name the others.
 	Best, Worst, Failed, None string
 }
+
+// wholeRows is the largest square with a line, and a label, for each row.
+const wholeRows = 24
 
 // shades are the characters without colours, from the best value to the worst.
 const shades = "·░▒▓█"
@@ -56,15 +59,19 @@ func (h Heat) lines(pg page) ([]string, error) {
 	by := max(1, (len(h.Values)+width-indent-len(gap)-1)/(width-indent-len(gap)))
 	values := reduce(h.Values, by)
 	lines := titleLines(pg, h.Title)
-	step := 1
-	if pg.pal.hasRamp() {
+	step, whole := 1, len(values) <= wholeRows && indent+len(gap)+2*len(values) <= width
+	if pg.pal.hasRamp() && !whole {
 		step = 2
 	}
 	for y := 0; y < len(values); y += step {
 		label := labels[y*by]
 		label += strings.Repeat(" ", indent-ansi.StringWidth(label)) + gap
 		row := shadeRow(values[y])
-		if step == 2 {
+		switch {
+		case !pg.pal.hasRamp():
+		case whole:
+			row = pg.pal.wholeBlocks(values[y])
+		default:
 			row = pg.pal.halfBlocks(values[y:min(y+2, len(values))])
 		}
 		lines = append(lines, strings.TrimRight(pg.pal.paint(StyleDim, label)+row, " "))
@@ -139,6 +146,24 @@ func (p palette) convert(c color.RGBA) color.Color {
 		return ansi.RGBColor{R: c.R, G: c.G, B: c.B}
 	}
 	return ansi.Convert256(c)
+}
+
+// wholeBlocks draws a row with two characters for each cell, which is about a square.
+func (p palette) wholeBlocks(row []float32) string {
+	var b strings.Builder
+	for x := 0; x < len(row); {
+		shade, n := p.shade(row[x]), 1
+		for x+n < len(row) && p.shade(row[x+n]) == shade {
+			n++
+		}
+		if shade == nil {
+			b.WriteString(strings.Repeat(noValue, 2*n))
+		} else {
+			b.WriteString(ansi.NewStyle().ForegroundColor(shade).Styled(strings.Repeat("█", 2*n)))
+		}
+		x += n
+	}
+	return b.String()
 }
 
 // halfBlocks draws one or two rows in one line. Cells of equal colours share an escape sequence.

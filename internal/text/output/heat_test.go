@@ -44,9 +44,39 @@ func TestHeatShades(t *testing.T) {
 	}
 }
 
-// TestHeatHalfBlocks holds that a line shows two rows: the upper one as foreground.
+// TestHeatWholeBlocks holds that each row of a small square has a line with its label.
+func TestHeatWholeBlocks(t *testing.T) {
+	h := heat([][]float32{{none, 0, 0}, {1, none, failed}, {none, none, none}})
+	got, err := h.lines(page{pal: palette{color: true, depth: depthTrue}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ramp := Ramp(rampSteps)
+	rgb := func(c color.RGBA) string { return fmt.Sprintf("\x1b[38;2;%d;%d;%dm", c.R, c.G, c.B) }
+	best, worst := rgb(ramp[0]), rgb(ramp[rampSteps-1])
+	want := [][2]string{
+		{"n00", "  " + best + "████\x1b[m"}, {"n01", worst + "██\x1b[m  \x1b[38;2;255;0;255m██\x1b[m"}, {"n02", ""},
+	}
+	for i, w := range want {
+		if line := got[1+i]; !strings.Contains(line, w[0]) || !strings.HasSuffix(line, w[1]) {
+			t.Errorf("line %d: %q, want %q", i, line, w)
+		}
+	}
+}
+
+// TestHeatHalfBlocks holds that a line of a large square shows two rows: the upper one as
+// foreground.
 func TestHeatHalfBlocks(t *testing.T) {
-	h := heat([][]float32{{0, none, none}, {1, 1, none}, {failed, failed, none}})
+	values := [][]float32{{0, none}, {1, 1}, {failed, failed}}
+	for y := range wholeRows + 1 {
+		if y >= len(values) {
+			values = append(values, nil)
+		}
+		for len(values[y]) <= wholeRows {
+			values[y] = append(values[y], none)
+		}
+	}
+	h := heat(values)
 	got, err := h.lines(page{pal: palette{color: true, depth: depthTrue}})
 	if err != nil {
 		t.Fatal(err)
