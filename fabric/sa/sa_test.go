@@ -308,10 +308,17 @@ func TestStatus(t *testing.T) {
 		}
 		r.sent = nil
 		s.SAStatus = mad.StatusBusy
-		time.AfterFunc(1500*time.Millisecond, func() { s.SAStatus = 0 })
+		busy := time.Now()
+		r.drop = func(*mad.SA) bool { // drops nothing
+			if time.Since(busy) > 1500*time.Millisecond {
+				s.SAStatus = 0
+			}
+			return false
+		}
 		if got := nodes(t, c); len(got) != 129 {
 			t.Errorf("%d records after a busy time", len(got))
 		}
+		r.drop = nil
 		tries := 0
 		for _, p := range packets(r.sent) {
 			if p.RMPP.Type == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,14 +16,14 @@ import (
 // TestSnapshotFacts repeats a recording: the interval is waited for once, everything else is read
 // again.
 func TestSnapshotFacts(t *testing.T) {
-	calls := map[facts.Kind]int{}
+	var rates, shm atomic.Int32 // calls of the collectors, which run side by side
 	collectors := []facts.Collector{
 		{Kind: facts.KindRates, Live: true, Collect: func(_ context.Context, _ *inventory.Snapshot, f *facts.Facts) {
-			calls[facts.KindRates]++
+			rates.Add(1)
 			f.Rates = &facts.Datum[facts.Rates]{Value: facts.Rates{Interval: 10 * time.Second}}
 		}},
 		{Kind: facts.KindShm, Collect: func(_ context.Context, _ *inventory.Snapshot, f *facts.Facts) {
-			calls[facts.KindShm]++
+			shm.Add(1)
 			f.Shm = &facts.Datum[facts.FileSystem]{Value: facts.FileSystem{Size: 1}}
 		}},
 	}
@@ -33,8 +34,8 @@ func TestSnapshotFacts(t *testing.T) {
 			t.Errorf("gathered %+v, want both kinds", f)
 		}
 	}
-	if calls[facts.KindRates] != 1 || calls[facts.KindShm] != 2 {
-		t.Errorf("calls %v, want one of the rates and two of the other", calls)
+	if rates.Load() != 1 || shm.Load() != 2 {
+		t.Errorf("%d calls for the rates and %d for the other, want 1 and 2", rates.Load(), shm.Load())
 	}
 	f := snapshotFacts(nil, collectors, []facts.Kind{facts.KindShm})(t.Context(), &inventory.Snapshot{})
 	if !errors.Is(f.State(facts.KindRates), facts.ErrNotGathered) {
