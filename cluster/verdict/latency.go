@@ -157,7 +157,11 @@ func (m *meeting) add(v *view, i int, l *result.Latency, ref tailRef) {
 			m.worst, m.sample = l.Max, i
 		}
 	}
-	if (long || long999) && p999Of(l)*(1-math.Exp(-max(excess, excess999)))*v.scale.Time > v.o.margin {
+	margin := v.o.margin
+	if m.load {
+		margin *= v.o.loaded
+	}
+	if (long || long999) && p999Of(l)*(1-math.Exp(-max(excess, excess999)))*v.scale.Time > margin {
 		m.jittery++
 		m.excess = max(m.excess, math.Exp(max(excess, excess999)))
 		if m.paused == 0 {

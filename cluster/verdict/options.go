@@ -29,6 +29,7 @@ type Options struct {
 	// By how much a tail is longer than those of the peers at least, and how long a host stands
 	// still at least, in µs.
 	margin, pause float64
+	loaded        float64 // factor of margin under load, where messages wait for each other
 	// The share of its rate that a slow card must lose at least, whatever Deficit is, and in
 	// repeats.
 	least, repeated float64
@@ -45,7 +46,8 @@ const (
 	// Half of that in repeats is noise, too.
 	softwareRepeated = 0.25
 	// A process waits some ms for its turn on a busy processor (sched(7), base_slice_ns).
-	softwareMargin = 10_000
+	softwareMargin = 5000
+	softwareLoaded = 4
 	softwarePause  = 15_000
 )
 
@@ -55,6 +57,7 @@ func (o Options) forRun(run *result.Run) Options {
 		orDefault(&o.LossRate, softwareLoss)
 		orDefault(&o.least, softwareDeficit)
 		orDefault(&o.margin, softwareMargin)
+		orDefault(&o.loaded, softwareLoaded)
 		orDefault(&o.pause, softwarePause)
 		orDefault(&o.repeated, softwareRepeated)
 	}
@@ -76,6 +79,7 @@ func (o Options) complete() Options {
 	orDefault(&o.LossRate, 1e-6)
 	orDefault(&o.Latency, 2)
 	orDefault(&o.margin, jitterMargin)
+	orDefault(&o.loaded, 1)
 	orDefault(&o.pause, pause)
 	return o
 }

@@ -123,7 +123,7 @@ func TestJitter(t *testing.T) {
 	l := cluster(t)
 	victim := l.Nodes[1]
 	jitter := func(ctx context.Context, l *lab.Lab, c lab.Card) (lab.Undo, error) {
-		return l.Forward(ctx, c, lab.Forwarding{Jitter: 20 * time.Millisecond, Share: 0.03, Seed: uint64(c.Rail)})
+		return l.Forward(ctx, c, lab.Forwarding{Jitter: 50 * time.Millisecond, Share: 0.03, Seed: uint64(c.Rail)})
 	}
 	for rail := range labRails {
 		plant(t, l, planted{card: victim.Card(rail), plant: jitter})
