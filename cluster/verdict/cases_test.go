@@ -415,3 +415,13 @@ func TestFailedCollective(t *testing.T) {
 		t.Errorf("complete %v, not judged %v", run.Complete(), r.NotJudged)
 	}
 }
+
+// TestLostRound counts the rounds of a stage from 1, as the leader's notes do.
+func TestLostRound(t *testing.T) {
+	w := newWorld(1, 8, 1, 0)
+	w.lostAt[4] = 3
+	list := Find(w.run(t), Options{}).Verdicts
+	if len(list) != 1 || list[0].Words != "it vanished in round 4 of the stage pairs" {
+		t.Errorf("%+v", list)
+	}
+}

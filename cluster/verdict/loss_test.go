@@ -319,3 +319,15 @@ func TestSlowSenderLosesAndIsSlower(t *testing.T) {
 		t.Errorf("severity %v of a card that sends 0.3 of the rate", s)
 	}
 }
+
+// TestRetransmissions gives what is sent again for each hundred packets that arrive.
+func TestRetransmissions(t *testing.T) {
+	for share, want := range map[float64]string{
+		16: "retransmissions: 1600 for each 100 packets", 0.157: "retransmissions: 16 for each 100 packets",
+		0.0087: "retransmissions: 0.87 for each 100 packets", 1e-6: "retransmissions: 0.0001 for each 100 packets",
+	} {
+		if got := retransmissions(share); got != want {
+			t.Errorf("%g: %q, want %q", share, got, want)
+		}
+	}
+}

@@ -100,3 +100,26 @@ func TestSoftwareNoise(t *testing.T) {
 		}
 	}
 }
+
+// TestSoftwareRepeats needs repeats of a slow card in software to lose a quarter, too: half of what
+// it lost before may be a busy processor.
+func TestSoftwareRepeats(t *testing.T) {
+	w := newWorld(1, 8, 1, 0)
+	w.tx[end(2, 0)], w.rx[end(2, 0)] = 0.62, 0.62
+	w.retest = [][]plan.Pair{{{A: 2, B: 5}}, {{A: 2, B: 7}}}
+	run := w.run(t)
+	run.Scale = &result.Scale{Label: result.LabelSoftware, Rate: 1, Time: 1}
+	expect(t, Find(run, Options{}), "slow: gpu-3 mlx5_0:1")
+	for i := range run.Samples {
+		if s := &run.Samples[i]; s.Attempt > 0 && s.Gbps > 0 {
+			s.Gbps = 389 * 0.78
+		}
+	}
+	r := Find(run, Options{})
+	expect(t, r)
+	if !slices.ContainsFunc(r.NotJudged, func(g Gap) bool {
+		return g.What == "gpu-3 mlx5_0:1" && strings.Contains(g.Why, "not when it was repeated")
+	}) {
+		t.Errorf("not judged: %v", r.NotJudged)
+	}
+}
