@@ -296,8 +296,8 @@ func (r *Run) Scaled() Scale {
 	return *r.Scale
 }
 
-// Complete reports whether all planned rounds were done, no node is missing, and no collective
-// failed.
+// Complete reports whether all planned rounds were done, no node is missing, no collective failed,
+// and each card was measured with each partner, if not at first, then in a repeat.
 func (r *Run) Complete() bool {
 	for _, s := range r.Stages {
 		if s.Done < s.Planned {
@@ -310,5 +310,30 @@ func (r *Run) Complete() bool {
 		}
 	}
 	failed := func(c Collective) bool { return c.Failure != nil }
-	return !r.Ended.IsZero() && !slices.ContainsFunc(r.Collectives, failed)
+	return !r.Ended.IsZero() && !slices.ContainsFunc(r.Collectives, failed) && r.measured()
+}
+
+// measured reports whether of each stage no pair has failed in all of its measurements.
+func (r *Run) measured() bool {
+	type pair struct {
+		stage    uint8
+		from, to plan.End
+	}
+	failed, passed := map[pair]bool{}, map[pair]bool{}
+	for i := range r.Samples {
+		s := &r.Samples[i]
+		if s.Detail != nil && s.Detail.Failure != nil {
+			failed[pair{s.Stage, s.From, s.To}] = true
+		}
+	}
+	if len(failed) == 0 { // the usual case costs no memory
+		return true
+	}
+	for i := range r.Samples {
+		s := &r.Samples[i]
+		if p := (pair{s.Stage, s.From, s.To}); failed[p] && (s.Detail == nil || s.Detail.Failure == nil) {
+			passed[p] = true
+		}
+	}
+	return len(failed) == len(passed)
 }

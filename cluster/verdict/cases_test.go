@@ -425,3 +425,23 @@ func TestLostRound(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 }
+
+// TestFailedPair doesn't take a run for complete in which a pair has failed each time, even if that
+// is too little for a verdict.
+func TestFailedPair(t *testing.T) {
+	run := newWorld(1, 4, 2, 0).run(t)
+	run.Ended = run.Started.Add(1)
+	s := run.Samples[len(run.Samples)-1]
+	failed := s
+	failed.Detail = &result.Detail{Failure: &result.Failure{Code: "flushed", Text: "work request flushed"}}
+	run.Samples = append(run.Samples, failed)
+	if !run.Complete() {
+		t.Error("a run is not complete whose failed pair was measured as well")
+	}
+	run.Samples = slices.DeleteFunc(run.Samples, func(x result.Sample) bool {
+		return x.Stage == s.Stage && x.From == s.From && x.To == s.To && (x.Detail == nil || x.Detail.Failure == nil)
+	})
+	if run.Complete() {
+		t.Error("a run is complete without a pair")
+	}
+}

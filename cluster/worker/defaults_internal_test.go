@@ -18,6 +18,10 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("%d bytes take %v at 40 Mb/s, and the timer expires after %v", outstanding, way,
 			ib.AckTimeout(w.cfg.Timeout))
 	}
+	if hardware := New(Config{}); w.room < hardware.cfg.Message || hardware.room < w.cfg.Message {
+		t.Errorf("a peer writes %d bytes into %d, or %d into %d", hardware.cfg.Message, w.room, w.cfg.Message,
+			hardware.room)
+	}
 	if w.cfg.Depth < 16 {
 		t.Errorf("depth %d, want one WRITE for each of 16 flows", w.cfg.Depth)
 	}

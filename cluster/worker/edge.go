@@ -56,7 +56,7 @@ func (e *edge) layout() (slot, slots int) {
 	case protocol.RoleCollective:
 		slot = int(e.spec.Bytes)
 	default:
-		return e.w.cfg.Message, 2
+		return e.w.room, 2
 	}
 	return slot, 1 + e.receives()
 }

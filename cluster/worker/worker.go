@@ -80,6 +80,7 @@ const (
 // Worker measures on one node. Its methods are called one after another.
 type Worker struct {
 	cfg     Config
+	room    int                   // for a message that is sent or written by a peer, in bytes
 	devices map[int]*verbs.Device // by rail
 	cards   map[int]*Card
 	edges   map[int]*edge
@@ -91,6 +92,7 @@ func New(cfg Config) *Worker {
 	if cfg.Node.Scale != nil {
 		message, depth, timeout = softwareMessage, softwareDepth, softwareTimeout
 	}
+	room := cmp.Or(cfg.Message, defaultMessage) // a peer may be hardware, and its messages larger
 	cfg.Message = cmp.Or(cfg.Message, message)
 	cfg.Depth = cmp.Or(cfg.Depth, depth)
 	cfg.Timeout = cmp.Or(cfg.Timeout, timeout)
@@ -100,7 +102,7 @@ func New(cfg Config) *Worker {
 	if cfg.Time == nil {
 		cfg.Time = cfg.Clock.Now
 	}
-	return &Worker{cfg: cfg, devices: map[int]*verbs.Device{}, cards: map[int]*Card{}, edges: map[int]*edge{}}
+	return &Worker{cfg: cfg, room: room, devices: map[int]*verbs.Device{}, cards: map[int]*Card{}, edges: map[int]*edge{}}
 }
 
 // Do executes a command within its limit.
