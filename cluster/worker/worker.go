@@ -102,7 +102,9 @@ func New(cfg Config) *Worker {
 	if cfg.Time == nil {
 		cfg.Time = cfg.Clock.Now
 	}
-	return &Worker{cfg: cfg, room: room, devices: map[int]*verbs.Device{}, cards: map[int]*Card{}, edges: map[int]*edge{}}
+	return &Worker{
+		cfg: cfg, room: room, devices: map[int]*verbs.Device{}, cards: map[int]*Card{}, edges: map[int]*edge{},
+	}
 }
 
 // Do executes a command within its limit.
