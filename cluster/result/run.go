@@ -296,8 +296,8 @@ func (r *Run) Scaled() Scale {
 	return *r.Scale
 }
 
-// Complete reports whether all planned rounds were done, no node is missing, no collective failed,
-// and each card was measured with each partner, if not at first, then in a repeat.
+// Complete reports whether all planned rounds were done, no node is missing, and no collective
+// failed.
 func (r *Run) Complete() bool {
 	for _, s := range r.Stages {
 		if s.Done < s.Planned {
@@ -310,11 +310,11 @@ func (r *Run) Complete() bool {
 		}
 	}
 	failed := func(c Collective) bool { return c.Failure != nil }
-	return !r.Ended.IsZero() && !slices.ContainsFunc(r.Collectives, failed) && r.measured()
+	return !r.Ended.IsZero() && !slices.ContainsFunc(r.Collectives, failed)
 }
 
-// measured reports whether of each stage no pair has failed in all of its measurements.
-func (r *Run) measured() bool {
+// Measured reports whether no pair has failed in all of its measurements of a stage.
+func (r *Run) Measured() bool {
 	type pair struct {
 		stage    uint8
 		from, to plan.End

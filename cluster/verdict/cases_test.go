@@ -426,8 +426,8 @@ func TestLostRound(t *testing.T) {
 	}
 }
 
-// TestFailedPair doesn't take a run for complete in which a pair has failed each time, even if that
-// is too little for a verdict.
+// TestFailedPair doesn't take a pair for measured that has failed each time, even if that is too
+// little for a verdict.
 func TestFailedPair(t *testing.T) {
 	run := newWorld(1, 4, 2, 0).run(t)
 	run.Ended = run.Started.Add(1)
@@ -435,13 +435,13 @@ func TestFailedPair(t *testing.T) {
 	failed := s
 	failed.Detail = &result.Detail{Failure: &result.Failure{Code: "flushed", Text: "work request flushed"}}
 	run.Samples = append(run.Samples, failed)
-	if !run.Complete() {
-		t.Error("a run is not complete whose failed pair was measured as well")
+	if !run.Measured() {
+		t.Error("a pair that has failed once is not measured, though it was before")
 	}
 	run.Samples = slices.DeleteFunc(run.Samples, func(x result.Sample) bool {
 		return x.Stage == s.Stage && x.From == s.From && x.To == s.To && (x.Detail == nil || x.Detail.Failure == nil)
 	})
-	if run.Complete() {
-		t.Error("a run is complete without a pair")
+	if run.Measured() {
+		t.Error("a pair is measured that has failed each time")
 	}
 }

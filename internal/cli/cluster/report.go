@@ -187,7 +187,7 @@ func outcome(run *result.Run, found verdict.Report) error {
 	switch {
 	case len(found.Verdicts) > 0:
 		return cli.Exitf(cli.ExitFault, "%s", english.Count(len(found.Verdicts), "fault"))
-	case !run.Complete():
+	case !run.Complete(), !run.Measured():
 		return cli.Exitf(cli.ExitPartial, "not everything was measured")
 	}
 	return nil
