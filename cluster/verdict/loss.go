@@ -271,6 +271,7 @@ func (v *view) damaged(e *events) {
 func (v *view) lossy(e *events) {
 	v.tests += 2 * len(v.cards)
 	list := slices.DeleteFunc(v.blamed(e, 0.4, "it lost packets"), func(b blame) bool { return v.onlyBetween(e, b) })
+	list = v.withoutEchoes(list)
 	byCard := map[int32][2]*blame{}
 	var order []int32
 	for i := range list {
@@ -298,6 +299,31 @@ func (v *view) lossy(e *events) {
 			v.lossVerdict(c, send, receive, done)
 		}
 	}
+}
+
+// withoutEchoes takes out the cards that lose packets with one partner only which itself loses them
+// with others: if it loses acknowledgements, what it sends is repeated as well.
+func (v *view) withoutEchoes(list []blame) []blame {
+	lossy := map[int32]bool{}
+	for i := range list {
+		lossy[list[i].card] = lossy[list[i].card] || list[i].partners > 1
+	}
+	return slices.DeleteFunc(list, func(b blame) bool {
+		if b.partners != 1 || b.or >= 0 || len(b.refs) == 0 || lossy[b.card] {
+			return false
+		}
+		s := &v.run.Samples[b.refs[0]]
+		partner := v.find(s.From)
+		if partner == b.card {
+			partner = v.find(s.To)
+		}
+		if !lossy[partner] {
+			return false
+		}
+		v.gap(v.run.Name(v.cards[b.card].end), "packets were lost with %s only, which loses them with others, too",
+			v.run.Name(v.cards[partner].end))
+		return true
+	})
 }
 
 // onlyBetween reports whether a card loses packets with other leaves, and none within its own: its

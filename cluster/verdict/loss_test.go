@@ -331,3 +331,26 @@ func TestRetransmissions(t *testing.T) {
 		}
 	}
 }
+
+// TestLossEcho doesn't accuse the partner of a card that loses what it receives: without the
+// acknowledgements that got lost, that card has sent again, too.
+func TestLossEcho(t *testing.T) {
+	run := newWorld(1, 4, 1, 0).run(t)
+	v := newView(run, Options{})
+	between := func(from, to int) []int {
+		return []int{slices.IndexFunc(run.Samples, func(s result.Sample) bool {
+			return s.From == end(from, 0) && s.To == end(to, 0)
+		})}
+	}
+	lossy := blame{card: 1, dir: rx, partners: 3, or: -1, refs: between(0, 1)}
+	echo := blame{card: 0, dir: rx, partners: 1, or: -1, refs: between(1, 0)}
+	elsewhere := blame{card: 3, dir: rx, partners: 1, or: -1, refs: between(2, 3)}
+	got := v.withoutEchoes([]blame{echo, lossy, elsewhere})
+	if len(got) != 2 || got[0].card != 1 || got[1].card != 3 {
+		t.Errorf("left %+v, want the lossy card and the one without a lossy partner", got)
+	}
+	want := Gap{"gpu-1 mlx5_0:1", "packets were lost with gpu-2 mlx5_0:1 only, which loses them with others, too"}
+	if !slices.Equal(v.gaps, []Gap{want}) {
+		t.Errorf("not judged %v, want %v", v.gaps, want)
+	}
+}
