@@ -222,7 +222,7 @@ func TestEngineRefused(t *testing.T) {
 		}
 		list = append(list, portCounters(host.LIDs[1], mad.MethodGet))
 		a := ask(list...)
-		e := fabric.NewEngine(&refuser{net.Transport("host0"), 99}, 8)
+		e := fabric.NewEngine(&subnet.Refuser{Transport: net.Transport("host0"), LID: 99}, 8)
 		start := time.Now()
 		if idle, err := e.Run(t.Context(), a, time.Time{}); !idle || err != nil {
 			t.Fatalf("Run = %v, %v", idle, err)

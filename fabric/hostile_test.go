@@ -381,31 +381,13 @@ func TestPingNameIsPlain(t *testing.T) {
 	}
 }
 
-// refuser can't send to one LID.
-type refuser struct {
-	fabric.Transport
-	lid ib.LID
-}
-
-func (r *refuser) Send(batch []fabric.Datagram) (int, error) {
-	for i := range batch {
-		if batch[i].Address.LID == r.lid {
-			return i, fmt.Errorf("write: %w: %w", fabric.ErrRefused, syscall.EINVAL)
-		}
-		if n, err := r.Transport.Send(batch[i : i+1]); n != 1 || err != nil {
-			return i, err
-		}
-	}
-	return len(batch), nil
-}
-
 // TestOneAddressRefused lets the transport reject the datagrams to one LID: only that node's
 // counters are missing.
 func TestOneAddressRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := subnet.FatTree(2, 4, 1)
 		net.Delay = roundTrip
-		topology := discover(t, &refuser{net.Transport("host0"), net.Node("host5").LIDs[1]},
+		topology := discover(t, &subnet.Refuser{Transport: net.Transport("host0"), LID: net.Node("host5").LIDs[1]},
 			fabric.Options{Counters: true})
 		for _, n := range topology.Nodes {
 			read := n.Ports[1].Extended != nil || n.Ports[1].Counters != nil

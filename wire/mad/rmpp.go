@@ -32,7 +32,7 @@ type RMPPType uint8
 const (
 	RMPPData  RMPPType = 1 // a segment
 	RMPPAck   RMPPType = 2 // acknowledges segments and moves the window
-	RMPPStop  RMPPType = 3 // ends a transfer for want of resources
+	RMPPStop  RMPPType = 3 // ends a transfer that lacks resources
 	RMPPAbort RMPPType = 4 // ends a transfer because of an error
 )
 

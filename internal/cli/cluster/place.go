@@ -25,10 +25,8 @@ func placeOf(snap *inventory.Snapshot, d *inventory.Device, p *inventory.Port) m
 		facts[result.FactNodeGUID] = d.NodeGUID.String()
 	}
 	if p.LinkLayer == inventory.LinkLayerInfiniBand {
-		for _, e := range p.GIDs {
-			if e.Index == 0 {
-				facts[result.FactPortGUID] = e.GID.PortGUID().String()
-			}
+		if guid := p.PortGUID(); guid != nil {
+			facts[result.FactPortGUID] = guid.String()
 		}
 		return facts // IPoIB hears no LLDP
 	}

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/rdmakit/rdmakit/fabric"
 	simulated "github.com/rdmakit/rdmakit/internal/sim/subnet"
-	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // TestTimeoutOption checks that -t is the time of one try, of which libibnetdisc has 4, and
@@ -53,32 +51,13 @@ func TestTimeoutOption(t *testing.T) {
 	}
 }
 
-// refuser can't send to one LID.
-type refuser struct {
-	fabric.Transport
-	lid ib.LID
-}
-
-// Send implements fabric.Transport.
-func (r *refuser) Send(batch []fabric.Datagram) (int, error) {
-	for i := range batch {
-		if batch[i].Address.LID == r.lid {
-			return i, fmt.Errorf("%w: %w", fabric.ErrRefused, syscall.EINVAL)
-		}
-		if n, err := r.Transport.Send(batch[i : i+1]); n != 1 || err != nil {
-			return i, err
-		}
-	}
-	return len(batch), nil
-}
-
 // TestQueryErrorsRefused lets the transport reject the datagrams to one LID: the counters of the
 // other nodes are printed.
 func TestQueryErrorsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simulated.FatTree(2, 4, 1)
 		net.Node("host3").Ports[1].Counters.SymbolErrorCounter = 5
-		transport := &refuser{net.Transport("host0"), net.Node("host5").LIDs[1]}
+		transport := &simulated.Refuser{Transport: net.Transport("host0"), LID: net.Node("host5").LIDs[1]}
 		p, _ := Find("ibqueryerrors")
 		var stdout, stderr strings.Builder
 		code := p.Run(t.Context(), Host{

@@ -63,7 +63,7 @@ func Dial(ctx context.Context, config Config) (*Conn, error) {
 		return nil, fmt.Errorf("join %s: %w", config, err)
 	}
 	c.close = sync.OnceValue(c.leave)
-	c.recv.try = c.tryReceive
+	c.recv.try = c.recv.receive
 	return c, nil
 }
 
@@ -278,9 +278,8 @@ func (c *Conn) Receive(ctx context.Context, packets []Packet, deadline time.Time
 	return t.n, nil
 }
 
-// tryReceive reads the available packets. It reports whether there are packets or an error.
-func (c *Conn) tryReceive(fd int) bool {
-	t := &c.recv
+// receive reads the available packets. It reports whether there are packets or an error.
+func (t *transfer) receive(fd int) bool {
 	for t.n < len(t.packets) {
 		n, err := unix.Read(fd, t.buffer[:])
 		switch {

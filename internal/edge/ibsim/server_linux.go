@@ -79,7 +79,7 @@ func (s *Server) open() error {
 			return err
 		}
 		one := &slot{number: i, data: d}
-		one.in.try = one.tryReceive
+		one.in.try = one.in.receive
 		s.slots[i] = one
 	}
 	return nil
@@ -281,27 +281,6 @@ func (s *Server) serveSlot(ctx context.Context, one *slot) {
 			}
 		}
 	}
-}
-
-// tryReceive reads the available packets. It reports whether there are packets or an error.
-func (one *slot) tryReceive(fd int) bool {
-	t := &one.in
-	for t.n < len(t.packets) {
-		n, err := unix.Read(fd, t.buffer[:])
-		switch {
-		case err == nil:
-			if t.packets[t.n].decode(t.buffer[:n]) == nil {
-				t.n++
-			}
-		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EAGAIN):
-			return t.n > 0
-		default:
-			t.err = os.NewSyscallError("read", err)
-			return true
-		}
-	}
-	return true
 }
 
 // Send sends a packet to a client. It waits for one that doesn't read, for a limited time. The
