@@ -1,0 +1,68 @@
+package evidence
+
+import (
+	"strconv"
+	"time"
+)
+
+// Kind says what an event is about, as program and subject: "nccl.completion", "kernel.mlx5.health".
+// Kinds are stable: rules and tests name them.
+type Kind string
+
+// Severity is how the writer of a line has marked it.
+type Severity uint8
+
+// Severities, from the least severe.
+const (
+	Info Severity = iota
+	Warning
+	Error
+)
+
+// Event is what one line or packet says.
+type Event struct {
+	Kind     Kind
+	Place    Place
+	Process  Process
+	Time     time.Time // zero: unknown; see [Line.Time]
+	Severity Severity
+	// Fields are the values in the line, under names that are the same for all forms of the kind:
+	// "status", "device", "peer". Values are normalized: numbers are decimal, GIDs as
+	// [github.com/rdmakit/rdmakit/wire/ib.GID] prints them.
+	Fields Fields
+	// Text is the message without prefixes, for the reader of a report.
+	Text string
+	// Form is the name of the form that matched, and Since and Until the releases that print it:
+	// together with those of other events they date the library. Empty: unlimited or unknown.
+	Form, Since, Until string
+	// Count is how many equal events this one stands for; 0 before [Store.Add].
+	Count int
+	// Last is the place and LastTime the time of the last of them.
+	Last     Place
+	LastTime time.Time
+}
+
+// Fields are named values.
+type Fields map[string]string
+
+// Int returns a decimal number, and false if there is none under that name.
+func (f Fields) Int(name string) (int, bool) {
+	n, err := strconv.Atoi(f[name])
+	return n, err == nil
+}
+
+// Form is one way in which a program prints something.
+type Form struct {
+	// Name identifies the form, for tests and coverage: "nccl/completion-2.20".
+	Name string
+	Kind Kind
+	// Anchor is a text that each line of the form contains. Lines without it are not given to Parse.
+	Anchor string
+	// Since and Until are the first and last release with the form; "": unlimited or unknown.
+	Since, Until string
+	// Source is where the form was read, such as a source file of the program.
+	Source string
+	// Parse reads the line, which contains Anchor at position at, and fills in the event's fields,
+	// text, severity, process and time. It reports whether the line has the form.
+	Parse func(l *Line, at int, e *Event) bool
+}

@@ -1,0 +1,132 @@
+package evidence
+
+// Kinds of events of NCCL and RCCL, with their fields in brackets. Field "library" is "nccl" or
+// "rccl"; devices are verbs devices without port, and "port" is beside them.
+const (
+	NCCLVersion      Kind = "nccl.version"          // [version library cuda]: "2.21.5", "12.4"
+	NCCLPrefix       Kind = "nccl.prefix"           // a form of the line itself, which dates the library
+	NCCLEnv          Kind = "nccl.env"              // [name value]: a value that was read
+	NCCLEnvInvalid   Kind = "nccl.env.invalid"      // [name value default]
+	NCCLBootstrap    Kind = "nccl.bootstrap"        // [interface address]; none: empty interface
+	NCCLInitStart    Kind = "nccl.init.start"       // [comm rank nranks cudadev busid commid]
+	NCCLInitComplete Kind = "nccl.init.complete"    // as NCCLInitStart
+	NCCLRanks        Kind = "nccl.ranks"            // [comm rank nranks nnodes localranks]
+	NCCLNetwork      Kind = "nccl.network"          // [network]: "IB", "Socket", "AWS Libfabric", …
+	NCCLPlugin       Kind = "nccl.plugin"           // [name state]: loaded, missing, failed, probe
+	NCCLNoNetwork    Kind = "nccl.network.none"     // [network]: no plugin could be initialized
+	NCCLDevices      Kind = "nccl.ib.devices"       // [devices oob]: "mlx5_0:1/IB mlx5_1:1/RoCE", may be empty
+	NCCLVirtual      Kind = "nccl.ib.virtual"       // [index name devices]: ports merged to one
+	NCCLNoDevice     Kind = "nccl.ib.none"          // no device found
+	NCCLNoLibrary    Kind = "nccl.ib.library"       // [library]: libibverbs can't be opened
+	NCCLHarmless     Kind = "nccl.harmless"         // [what]: a line that users take for a fault
+	NCCLSockets      Kind = "nccl.socket.devices"   // [devices]: "eth0:10.0.0.1 eth1:10.0.1.1"; none: empty
+	NCCLGDR          Kind = "nccl.gdr"              // [device enabled gpu distance limit]
+	NCCLDMABuf       Kind = "nccl.dmabuf"           // [gpu]
+	NCCLQP           Kind = "nccl.qp"               // [device port qpn mtu link lid gidIndex gid]: mtu in bytes
+	NCCLAsync        Kind = "nccl.async"            // [event device port fatal qpn]: event as of libibverbs
+	NCCLChannel      Kind = "nccl.channel"          // [channel from to direction transport network nic proxy gdr]
+	NCCLConnected    Kind = "nccl.connected"        // [what gdr pxn]
+	NCCLCompletion   Kind = "nccl.completion"       // [status vendor direction device localGID remoteGID peer]
+	NCCLVerb         Kind = "nccl.verb"             // [call errno device port state next gidIndex localGID remoteGID]
+	NCCLVerbRetry    Kind = "nccl.verb.retry"       // as NCCLVerb, with [try tries]
+	NCCLMerge        Kind = "nccl.ib.merge"         // [devices]: link layers that don't fit together
+	NCCLUnequal      Kind = "nccl.ib.unequal"       // [local remote]: numbers of devices differ
+	NCCLConnect      Kind = "nccl.tcp.connect"      // [address port errno]: gave up
+	NCCLConnectRetry Kind = "nccl.tcp.retry"        // [address port errno]
+	NCCLPeerClosed   Kind = "nccl.peer.closed"      // [peer]: an echo
+	NCCLMagic        Kind = "nccl.tcp.magic"        // [peer]: a connection from somebody else
+	NCCLSocketType   Kind = "nccl.tcp.type"         // [peer own address]: numbers of ncclSocketType
+	NCCLFamily       Kind = "nccl.tcp.family"       // [family]: address without family
+	NCCLTruncated    Kind = "nccl.truncated"        // [received expected]
+	NCCLMismatch     Kind = "nccl.version.mismatch" // [rank version peerRank peerVersion]
+	NCCLProxy        Kind = "nccl.proxy"            // [operation code]: an echo
+	NCCLReturn       Kind = "nccl.return"           // [code]: a line of a backtrace, an echo
+	NCCLResult       Kind = "nccl.result"           // [code call]: what the program got
+	NCCLEnd          Kind = "nccl.end"              // [what]: Abort, Destroy, Revoke
+	NCCLHint         Kind = "nccl.hint"             // [hint]: its own advice
+	NCCLWarn         Kind = "nccl.warn"             // any other warning
+)
+
+// Kinds of events of programs above NCCL.
+const (
+	TorchVersion    Kind = "torch.version"     // [version nccl]
+	TorchWatchdog   Kind = "torch.watchdog"    // [rank seq op timeoutMs ranMs group]: a collective timed out
+	TorchStuck      Kind = "torch.stuck"       // [rank seconds]: the watchdog or its heartbeat stopped
+	TorchException  Kind = "torch.exception"   // [rank seq enqueued completed]
+	TorchNCCLError  Kind = "torch.nccl.error"  // [class]: ncclSystemError, ncclRemoteError, …: an echo
+	TorchStore      Kind = "torch.store"       // [address]: the rendezvous doesn't answer
+	TorchMismatch   Kind = "torch.mismatch"    // [ranks]: collectives differ
+	RayError        Kind = "ray.error"         // an echo
+	VLLMBroadcast   Kind = "vllm.broadcast"    // [seconds]: no block of shared memory: a worker hangs
+	GlooConnect     Kind = "gloo.connect"      // [remote port errno]
+	DeepEPTimeout   Kind = "deepep.timeout"    // [where]
+	DeepEPVersion   Kind = "deepep.version"    // [version]
+	NVSHMEMVersion  Kind = "nvshmem.version"   // [version]
+	NVSHMEMError    Kind = "nvshmem.error"     // [call status syndrome transport]
+	NVSHMEMInit     Kind = "nvshmem.init"      // [transport]: initialization failed
+	NVSHMEMPeermem  Kind = "nvshmem.peermem"   // no module for GPU memory
+	UCXVersion      Kind = "ucx.version"       // [version]
+	UCXCompletion   Kind = "ucx.completion"    // [status vendor device port link remoteQPN gidIndex remoteGID trafficClass]
+	UCXTimeout      Kind = "ucx.timeout"       // [device]: endpoint timeout
+	UCXAddress      Kind = "ucx.ah"            // [device errno gidIndex remoteGID]: no address handle
+	UCXVerb         Kind = "ucx.verb"          // [call errno device limit]
+	UCXNoDevice     Kind = "ucx.device"        // [device available]: names with transports, "eth0(tcp)"
+	UCXUnreachable  Kind = "ucx.unreachable"   // [transports]
+	UCXTransports   Kind = "ucx.transports"    // [transports]: what is used
+	UCXDevX         Kind = "ucx.devx"          // [call syndrome errno]
+	NIXLError       Kind = "nixl.error"        // [error]
+	MooncakeDevice  Kind = "mooncake.device"   // [device lid gidIndex gid]
+	MooncakeVerb    Kind = "mooncake.verb"     // [call errno device]
+	MooncakeFailed  Kind = "mooncake.transfer" // [status device peer retries]
+	LibfabricError  Kind = "libfabric.error"   // [provider status text]
+	MPIError        Kind = "mpi.error"         // [what]: an echo
+	ProgramKilled   Kind = "program.killed"    // [signal host rank]: OOM killer, SIGKILL, a traceback of Python
+	PythonTraceback Kind = "python.traceback"  // [exception]
+)
+
+// Kinds of events of verbs programs, the kernel, and what surrounds them.
+const (
+	PerftestPort       Kind = "perftest.port"       // [device link mtu gidIndex transport]: the header
+	PerftestAddress    Kind = "perftest.address"    // [side lid qpn psn gid]: side local or remote
+	PerftestResult     Kind = "perftest.result"     // [bytes average unit]
+	PerftestCompletion Kind = "perftest.completion" // [status vendor sent completed]
+	PerftestModify     Kind = "perftest.modify"     // [qpn next errno]
+	PerftestMemory     Kind = "perftest.memory"     // [errno gpu]: no memory region
+	PerftestDevice     Kind = "perftest.device"     // [device]: not found
+	PerftestConnect    Kind = "perftest.connect"    // [address port]: the TCP exchange
+	CMAEvent           Kind = "cma.event"           // [event error reason]: rdma_cm
+	MLX5CQE            Kind = "mlx5.cqe"            // [cqe device]: hexadecimal, without blanks
+	VerbsCompletion    Kind = "verbs.completion"    // [status vendor device]: of any other program
+	VerbsAsync         Kind = "verbs.async"         // [event device port]
+	VerbsError         Kind = "verbs.error"         // [call errno device]
+
+	KernelLink     Kind = "kernel.link"     // [device netdev port state]: up, down, flap
+	KernelHealth   Kind = "kernel.health"   // [device syndrome]: the card's firmware
+	KernelCommand  Kind = "kernel.command"  // [device command status syndrome]
+	KernelHardware Kind = "kernel.hardware" // [device what]: power, temperature, cable, PCIe
+	KernelSymbol   Kind = "kernel.symbol"   // [module symbol]
+	KernelModule   Kind = "kernel.module"   // [module errno]: can't be inserted
+	KernelQP       Kind = "kernel.qp"       // [device port qpn syndrome vendor text]
+	KernelCQE      Kind = "kernel.cqe"      // [device syndrome vendor status]
+	KernelOOM      Kind = "kernel.oom"      // [process]
+	KernelGPU      Kind = "kernel.gpu"      // [xid gpu]
+	KernelIOMMU    Kind = "kernel.iommu"    // [device]: a DMA fault
+	KernelReset    Kind = "kernel.reset"    // [device]
+	KernelOther    Kind = "kernel.other"    // [driver device]: a line of an RDMA driver
+
+	OpenSMError Kind = "opensm.error" // [code what]
+	OpenSMEvent Kind = "opensm.event" // [event guid port]
+
+	K8sVF        Kind = "k8s.vf"        // [vf what]: a virtual function can't be configured
+	K8sNamespace Kind = "k8s.namespace" // the RDMA subsystem's namespace mode
+	K8sOperator  Kind = "k8s.operator"  // [what]
+	EFAError     Kind = "efa.error"     // [status text]
+	Command      Kind = "command"       // [command]: output of a known program, such as lspci or ulimit
+	Setting      Kind = "setting"       // [name value]: a setting in such output: ACSCtl, memlock, iommu
+)
+
+// Kinds of events of the packets of a capture, by package capture, and of rdmactl's own records.
+const (
+	CapturePrefix Kind = "capture." // kinds are the names of the findings of package capture
+	OwnPrefix     Kind = "rdmactl." // kinds are command and cause: "rdmactl.connect.gid"
+)

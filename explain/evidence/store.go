@@ -1,0 +1,118 @@
+package evidence
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Limits bounds a [Store].
+type Limits struct {
+	// Events is the number of events that are kept for each kind; 0: 4,096.
+	Events int
+	// Equal is how many equal events of one process are kept; the others only count. 0: 4.
+	Equal int
+}
+
+// Store holds events in the order in which they were added.
+type Store struct {
+	limits  Limits
+	byKind  map[Kind][]*Event
+	kinds   []Kind
+	equal   map[string]*group
+	dropped map[Kind]int
+}
+
+// group is what a Store knows of equal events.
+type group struct {
+	kept int
+	last *Event
+}
+
+// NewStore returns an empty store.
+func NewStore(limits Limits) *Store {
+	if limits.Events == 0 {
+		limits.Events = 4096
+	}
+	if limits.Equal == 0 {
+		limits.Equal = 4
+	}
+	return &Store{
+		limits: limits, byKind: map[Kind][]*Event{}, equal: map[string]*group{}, dropped: map[Kind]int{},
+	}
+}
+
+// Add adds an event, or counts it if the store holds enough equal ones: events of the same kind and
+// process with the same fields. The store keeps e.
+func (s *Store) Add(e *Event) {
+	e.Count, e.Last, e.LastTime = 1, e.Place, e.Time
+	if s.byKind[e.Kind] == nil {
+		s.kinds = append(s.kinds, e.Kind)
+	}
+	key := keyOf(e)
+	g := s.equal[key]
+	switch {
+	case g != nil && g.kept >= s.limits.Equal:
+		g.last.Count++
+		g.last.Last, g.last.LastTime = e.Place, e.Time
+		return
+	case len(s.byKind[e.Kind]) >= s.limits.Events:
+		s.dropped[e.Kind]++
+		return
+	case g == nil:
+		g = &group{}
+		s.equal[key] = g
+	}
+	g.kept, g.last = g.kept+1, e
+	s.byKind[e.Kind] = append(s.byKind[e.Kind], e)
+}
+
+// keyOf is equal for equal events.
+func keyOf(e *Event) string {
+	var b strings.Builder
+	b.WriteString(string(e.Kind))
+	for _, s := range [...]string{e.Process.File, e.Process.Host, strconv.Itoa(e.Process.PID), strconv.Itoa(e.Process.Rank)} {
+		b.WriteByte(0)
+		b.WriteString(s)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
+		b.WriteByte(0)
+		b.WriteString(name)
+		b.WriteByte(1)
+		b.WriteString(e.Fields[name])
+	}
+	return b.String()
+}
+
+// Of returns the events of a kind, in the order in which they were added. A kind that ends in "."
+// stands for all kinds that begin with it, one kind after the other.
+func (s *Store) Of(kind Kind) iter.Seq[*Event] {
+	return func(yield func(*Event) bool) {
+		for _, k := range s.kinds {
+			if k != kind && !(strings.HasSuffix(string(kind), ".") && strings.HasPrefix(string(k), string(kind))) {
+				continue
+			}
+			for _, e := range s.byKind[k] {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Has reports whether there is an event of the kind.
+func (s *Store) Has(kind Kind) bool {
+	for range s.Of(kind) {
+		return true
+	}
+	return false
+}
+
+// Kinds returns the kinds in the order in which their first events were added.
+func (s *Store) Kinds() []Kind { return s.kinds }
+
+// Dropped returns how many events of a kind are neither kept nor counted by a kept one.
+func (s *Store) Dropped(kind Kind) int { return s.dropped[kind] }
