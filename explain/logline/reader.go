@@ -1,0 +1,93 @@
+package logline
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+)
+
+// MaxLine is how many bytes of a line are kept.
+const MaxLine = 64 << 10
+
+// Reader reads lines. Create it with [NewReader].
+type Reader struct {
+	in   *bufio.Reader
+	line evidence.Line
+	buf  []byte // the line, if it isn't whole in the buffer of in
+	err  error
+	// stats
+	bytes int64
+	cut   int
+}
+
+// NewReader returns a reader of lines. name is the file's name in places.
+func NewReader(in io.Reader, name string) *Reader {
+	r := &Reader{in: bufio.NewReaderSize(in, 256<<10)}
+	r.line.Place.File = name
+	return r
+}
+
+// Next reads the next line and reports whether there was one. Lines end with "\n", "\r\n" or, as in
+// progress bars, "\r".
+func (r *Reader) Next() bool {
+	raw, ok := r.raw()
+	if !ok {
+		return false
+	}
+	r.line.Place.Line++
+	file := r.line.Place.File
+	r.line.Process = evidence.Process{File: file, Rank: evidence.NoRank}
+	raw = bytes.TrimRight(raw, "\r\n")
+	if i := bytes.LastIndexByte(raw, '\r'); i >= 0 {
+		raw = raw[i+1:] // what a terminal shows of a line that was overwritten
+	}
+	peel(raw, &r.line)
+	return true
+}
+
+// raw returns the next line with its end; it is valid until the next call.
+func (r *Reader) raw() ([]byte, bool) {
+	if r.err != nil {
+		return nil, false
+	}
+	part, err := r.in.ReadSlice('\n')
+	r.bytes += int64(len(part))
+	if err == nil {
+		return part, true
+	}
+	r.buf = r.buf[:0]
+	for errors.Is(err, bufio.ErrBufferFull) {
+		r.buf = append(r.buf, part[:min(len(part), MaxLine-len(r.buf))]...)
+		part, err = r.in.ReadSlice('\n')
+		r.bytes += int64(len(part))
+	}
+	if len(r.buf)+len(part) > MaxLine {
+		r.cut++
+	}
+	r.buf = append(r.buf, part[:min(len(part), MaxLine-len(r.buf))]...)
+	if err != nil {
+		r.err = err
+		return r.buf, len(r.buf) > 0
+	}
+	return r.buf, true
+}
+
+// Line returns the line that Next has read. It is valid until the next call of Next.
+func (r *Reader) Line() *evidence.Line { return &r.line }
+
+// Err returns the error that ended the lines, nil at the end of the file.
+func (r *Reader) Err() error {
+	if errors.Is(r.err, io.EOF) {
+		return nil
+	}
+	return r.err
+}
+
+// Bytes returns how many bytes were read, and Cut how many lines were longer than [MaxLine].
+func (r *Reader) Bytes() int64 { return r.bytes }
+
+// Cut returns how many lines were longer than [MaxLine].
+func (r *Reader) Cut() int { return r.cut }
