@@ -1,0 +1,50 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/explain/facts"
+)
+
+// All returns the rules, ordered by ID.
+func All() []Rule {
+	return nil
+}
+
+// Judge applies the rules and returns their findings: those of the likely origin first, then the
+// others in the order of their failures, then those without a failure, harmless ones last.
+func Judge(f *facts.Facts, all []Rule) []Finding {
+	var findings []Finding
+	for i := range all {
+		for _, finding := range all[i].Find(f) {
+			finding.Rule = &all[i]
+			rank(finding.Causes)
+			findings = append(findings, finding)
+		}
+	}
+	order := map[*facts.Failure]int{}
+	for i, failure := range f.Failures {
+		order[failure] = i
+	}
+	position := func(x *Finding) int {
+		switch i, ok := order[x.Failure]; {
+		case x.Harmless:
+			return len(order) + 1
+		case ok && x.Failure != nil:
+			return i
+		default:
+			return len(order)
+		}
+	}
+	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(position(&a), position(&b)) })
+	return findings
+}
+
+// rank orders causes: by confidence, then by weight; equal ones keep the order of the rule.
+func rank(causes []Cause) {
+	level := map[Confidence]int{Proven: 0, Likely: 1, Possible: 2}
+	slices.SortStableFunc(causes, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(level[a.Confidence], level[b.Confidence]), cmp.Compare(b.Weight, a.Weight))
+	})
+}
