@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Kind says what an event is about, as program and subject: "nccl.completion", "kernel.mlx5.health".
-// Kinds are stable: rules and tests name them.
+// Kind is what an event is about, as program and subject: "nccl.completion", "kernel.health". Kinds
+// are stable: rules and tests name them.
 type Kind string
 
 // Severity is how the writer of a line has marked it.
@@ -56,7 +56,7 @@ type Form struct {
 	// Name identifies the form, for tests and coverage: "nccl/completion-2.20".
 	Name string
 	Kind Kind
-	// Anchor is a text that each line of the form contains. Lines without it are not given to Parse.
+	// Anchor is a text that each line of the form contains; Parse isn't called for other lines.
 	Anchor string
 	// Since and Until are the first and last release with the form; "": unlimited or unknown.
 	Since, Until string

@@ -66,7 +66,7 @@ const (
 	NVSHMEMInit     Kind = "nvshmem.init"      // [transport]: initialization failed
 	NVSHMEMPeermem  Kind = "nvshmem.peermem"   // no module for GPU memory
 	UCXVersion      Kind = "ucx.version"       // [version]
-	UCXCompletion   Kind = "ucx.completion"    // [status vendor device port link remoteQPN gidIndex remoteGID trafficClass]
+	UCXCompletion   Kind = "ucx.completion"    // [status vendor device port link remoteQPN gidIndex remoteGID tclass]
 	UCXTimeout      Kind = "ucx.timeout"       // [device]: endpoint timeout
 	UCXAddress      Kind = "ucx.ah"            // [device errno gidIndex remoteGID]: no address handle
 	UCXVerb         Kind = "ucx.verb"          // [call errno device limit]

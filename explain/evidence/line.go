@@ -37,12 +37,12 @@ type Process struct {
 // Line is one line of a log, without what launchers and terminals have put around it.
 type Line struct {
 	Place Place
-	// Text is the line without prefix, colours and line end, but with the program's own prefix, such
-	// as "node1:12:34 [0] NCCL INFO ". It is valid until the next line is read.
+	// Text is the line without launcher's prefix, colours and line end, but with the prefix of the
+	// program itself, such as "node1:12:34 [0] NCCL INFO ".
 	Text string
 	// Process holds what the launcher's prefix said.
 	Process Process
-	// Time is from the launcher's prefix, zero if it has none. Times without a date have the year 0;
-	// times without a zone are in UTC.
+	// Time is from the launcher's prefix, zero if it has none. Times without a date have the year
+	// 0, and those without a zone are taken for UTC.
 	Time time.Time
 }

@@ -73,7 +73,8 @@ func (s *Store) Add(e *Event) {
 func keyOf(e *Event) string {
 	var b strings.Builder
 	b.WriteString(string(e.Kind))
-	for _, s := range [...]string{e.Process.File, e.Process.Host, strconv.Itoa(e.Process.PID), strconv.Itoa(e.Process.Rank)} {
+	p := e.Process
+	for _, s := range [...]string{p.File, p.Host, strconv.Itoa(p.PID), strconv.Itoa(p.Rank)} {
 		b.WriteByte(0)
 		b.WriteString(s)
 	}

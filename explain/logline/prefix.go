@@ -108,7 +108,8 @@ func takeBracketTime(s string, l *evidence.Line) (string, bool) {
 		return s, false
 	}
 	in = strings.TrimSpace(in)
-	if whole, frac, ok := strings.Cut(in, "."); ok && number(whole) && number(frac) && rest[0] == ' ' && len(frac) == 6 {
+	whole, frac, ok := strings.Cut(in, ".")
+	if ok && number(whole) && number(frac) && rest[0] == ' ' && len(frac) == 6 {
 		seconds, err := strconv.ParseFloat(in, 64)
 		if err != nil || len(whole) > 9 {
 			return s, false // UCX writes seconds since 1970 here, in its own prefix
@@ -154,7 +155,7 @@ func takeSrun(s string, l *evidence.Line) (string, bool) {
 	return rest, true
 }
 
-// takeISO takes time stamps such as "2026-11-27T06:34:31.123456789Z " and "2026-11-27 06:34:31,123 ",
+// takeISO takes time stamps such as "2026-11-27T06:34:31.123456789Z " and "2026-11-27 06:34:31,1",
 // and what container runtimes write behind them: "stdout F ".
 func takeISO(s string, l *evidence.Line) (string, bool) {
 	if len(s) < 20 || s[4] != '-' || s[7] != '-' || s[10] != 'T' && s[10] != ' ' || s[13] != ':' {
@@ -181,7 +182,8 @@ func takeISO(s string, l *evidence.Line) (string, bool) {
 func parseISO(s string) (time.Time, bool) {
 	s = strings.Replace(strings.TrimSuffix(s, ":"), ",", ".", 1)
 	s = s[:10] + "T" + s[11:]
-	for _, layout := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999-0700"} {
+	const local = "2006-01-02T15:04:05.999999999"
+	for _, layout := range [...]string{time.RFC3339Nano, local, local + "-0700"} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t.UTC(), true
 		}

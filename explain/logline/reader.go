@@ -14,11 +14,10 @@ const MaxLine = 64 << 10
 
 // Reader reads lines. Create it with [NewReader].
 type Reader struct {
-	in   *bufio.Reader
-	line evidence.Line
-	buf  []byte // the line, if it isn't whole in the buffer of in
-	err  error
-	// stats
+	in    *bufio.Reader
+	line  evidence.Line
+	buf   []byte // the beginning of a line that is longer than the buffer of in
+	err   error
 	bytes int64
 	cut   int
 }
@@ -48,31 +47,29 @@ func (r *Reader) Next() bool {
 	return true
 }
 
-// raw returns the next line with its end; it is valid until the next call.
+// raw returns the beginning of the next line; it is valid until the next call.
 func (r *Reader) raw() ([]byte, bool) {
 	if r.err != nil {
 		return nil, false
 	}
 	part, err := r.in.ReadSlice('\n')
 	r.bytes += int64(len(part))
-	if err == nil {
-		return part, true
+	line, length := part, len(part)
+	if errors.Is(err, bufio.ErrBufferFull) {
+		r.buf = append(r.buf[:0], part[:MaxLine]...)
+		line = r.buf
+		for errors.Is(err, bufio.ErrBufferFull) {
+			part, err = r.in.ReadSlice('\n')
+			r.bytes += int64(len(part))
+			length += len(part)
+		}
 	}
-	r.buf = r.buf[:0]
-	for errors.Is(err, bufio.ErrBufferFull) {
-		r.buf = append(r.buf, part[:min(len(part), MaxLine-len(r.buf))]...)
-		part, err = r.in.ReadSlice('\n')
-		r.bytes += int64(len(part))
-	}
-	if len(r.buf)+len(part) > MaxLine {
+	r.err = err
+	if length > MaxLine+len("\r\n") {
 		r.cut++
+		line = line[:MaxLine]
 	}
-	r.buf = append(r.buf, part[:min(len(part), MaxLine-len(r.buf))]...)
-	if err != nil {
-		r.err = err
-		return r.buf, len(r.buf) > 0
-	}
-	return r.buf, true
+	return line, length > 0
 }
 
 // Line returns the line that Next has read. It is valid until the next call of Next.
@@ -86,7 +83,7 @@ func (r *Reader) Err() error {
 	return r.err
 }
 
-// Bytes returns how many bytes were read, and Cut how many lines were longer than [MaxLine].
+// Bytes returns how many bytes were read.
 func (r *Reader) Bytes() int64 { return r.bytes }
 
 // Cut returns how many lines were longer than [MaxLine].

@@ -1,6 +1,6 @@
-// Package rules concludes from facts what went wrong. A rule is a value with a stable identifier: it
-// finds one kind of symptom, and ranks the causes that this symptom can have by the evidence for and
-// against each.
+// Package rules concludes from facts what went wrong. A rule is a value with a stable identifier:
+// it finds one kind of symptom, and ranks the causes that this symptom can have by the evidence for
+// and against each.
 //
 //	findings := rules.Judge(f, rules.All())
 //	first := findings[0].Causes[0]

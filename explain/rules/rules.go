@@ -9,7 +9,7 @@ import (
 type Rule struct {
 	// ID is stable: "RDX-101". Numbers are given once.
 	ID string
-	// Name is the name of the rule's page, in lower case with hyphens, and Title says what was seen.
+	// Name is the name of the rule's page, in lower case with hyphens; Title says what was seen.
 	Name, Title string
 	// Explanation is for the page of the rule.
 	Explanation string

@@ -50,16 +50,17 @@ func (h *head) read(s string) {
 	words := strings.Fields(s)
 	for i, word := range words {
 		parts := strings.Split(word, ":")
-		switch n := len(parts); {
-		case n >= 3 && digits(parts[n-1]) && digits(parts[n-2]) && !strings.HasSuffix(word, "]"):
-			h.host = strings.Join(parts[:n-2], ":")
-			h.pid, _ = strconv.Atoi(parts[n-2])
-			h.stamp(words[:i])
-			if last := words[len(words)-1]; i < len(words)-1 && !strings.HasPrefix(last, "[") {
-				h.place = last
-			}
-			return
+		n := len(parts)
+		if n < 3 || !digits(parts[n-1]) || !digits(parts[n-2]) {
+			continue
 		}
+		h.host = strings.Join(parts[:n-2], ":")
+		h.pid, _ = strconv.Atoi(parts[n-2])
+		h.stamp(words[:i])
+		if last := words[len(words)-1]; i < len(words)-1 && !strings.HasPrefix(last, "[") {
+			h.place = last
+		}
+		return
 	}
 }
 
