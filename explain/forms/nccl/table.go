@@ -48,7 +48,7 @@ func completion() evidence.Form {
 		Parse: func(l *evidence.Line, at int, e *evidence.Event) bool {
 			setHead(l.Text, e)
 			e.Text = l.Text[at:]
-			for _, word := range strings.FieldsSeq(e.Text) {
+			for word := range strings.FieldsSeq(e.Text) {
 				if v, ok := strings.CutPrefix(word, "status="); ok {
 					e.Fields["status"] = v
 				}
