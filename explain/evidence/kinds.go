@@ -4,7 +4,6 @@ package evidence
 // "rccl"; devices are verbs devices without port, and "port" is beside them.
 const (
 	NCCLVersion      Kind = "nccl.version"          // [version library cuda]: "2.21.5", "12.4"
-	NCCLPrefix       Kind = "nccl.prefix"           // a form of the line itself, which dates the library
 	NCCLEnv          Kind = "nccl.env"              // [name value]: a value that was read
 	NCCLEnvInvalid   Kind = "nccl.env.invalid"      // [name value default]
 	NCCLBootstrap    Kind = "nccl.bootstrap"        // [interface address]; none: empty interface
@@ -15,6 +14,7 @@ const (
 	NCCLPlugin       Kind = "nccl.plugin"           // [name state]: loaded, missing, failed, probe
 	NCCLNoNetwork    Kind = "nccl.network.none"     // [network]: no plugin could be initialized
 	NCCLDevices      Kind = "nccl.ib.devices"       // [devices oob]: "mlx5_0:1/IB mlx5_1:1/RoCE", may be empty
+	NCCLDevice       Kind = "nccl.ib.device"        // [device port link provider speed]
 	NCCLVirtual      Kind = "nccl.ib.virtual"       // [index name devices]: ports merged to one
 	NCCLNoDevice     Kind = "nccl.ib.none"          // no device found
 	NCCLNoLibrary    Kind = "nccl.ib.library"       // [library]: libibverbs can't be opened
@@ -22,8 +22,8 @@ const (
 	NCCLSockets      Kind = "nccl.socket.devices"   // [devices]: "eth0:10.0.0.1 eth1:10.0.1.1"; none: empty
 	NCCLGDR          Kind = "nccl.gdr"              // [device enabled gpu distance limit]
 	NCCLDMABuf       Kind = "nccl.dmabuf"           // [gpu]
-	NCCLQP           Kind = "nccl.qp"               // [device port qpn mtu link lid gidIndex gid]: mtu in bytes
-	NCCLAsync        Kind = "nccl.async"            // [event device port fatal qpn]: event as of libibverbs
+	NCCLQP           Kind = "nccl.qp"               // [dev port qpn mtu link lid gidIndex gid]: mtu in bytes
+	NCCLAsync        Kind = "nccl.async"            // [event device port fatal]
 	NCCLChannel      Kind = "nccl.channel"          // [channel from to direction transport network nic proxy gdr]
 	NCCLConnected    Kind = "nccl.connected"        // [what gdr pxn]
 	NCCLCompletion   Kind = "nccl.completion"       // [status vendor direction device localGID remoteGID peer]
@@ -44,6 +44,7 @@ const (
 	NCCLResult       Kind = "nccl.result"           // [code call]: what the program got
 	NCCLEnd          Kind = "nccl.end"              // [what]: Abort, Destroy, Revoke
 	NCCLHint         Kind = "nccl.hint"             // [hint]: its own advice
+	NCCLFault        Kind = "nccl.fault"            // [what]: stands for one cause
 	NCCLWarn         Kind = "nccl.warn"             // any other warning
 )
 

@@ -1,74 +1,136 @@
 package nccl
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/forms"
 )
 
-// Table returns the forms of NCCL and RCCL.
+// Table returns the forms of NCCL and RCCL. The last ones take every other warning.
 func Table() forms.Table {
-	return forms.Table{
-		Program: "NCCL",
-		Markers: []string{" NCCL ", "NCCL version ", "RCCL version "},
-		Forms:   []evidence.Form{version("NCCL"), version("RCCL"), completion()},
+	rows := slices.Concat(startRows(), networkRows(), pathRows(), verbRows(), completionRows(), socketRows(), endRows())
+	t := forms.Table{
+		Program: "NCCL", Markers: []string{" NCCL ", "NCCL version ", "RCCL version "}, Split: splitGlued,
 	}
+	for i := range rows {
+		t.Forms = append(t.Forms, rows[i].form())
+	}
+	return t
 }
 
-// version is "NCCL version 2.21.5+cuda12.4", with or without prefix (src/init.cc).
-func version(library string) evidence.Form {
+// row is a form of which only the message differs.
+type row struct {
+	name         string
+	kind         evidence.Kind
+	anchor       string // in the message
+	since, until string
+	source       string // below src/
+	// parse reads the message from the anchor on, and what comes before it in the message; it
+	// reports whether the message has the form. nil: every message with the anchor has it.
+	parse func(m, before string, f evidence.Fields) bool
+	// dates, if set, returns the first and last release with this variant of the form.
+	dates func(m, before string) (since, until string)
+}
+
+// form returns the form of the whole line.
+func (r *row) form() evidence.Form {
 	return evidence.Form{
-		Name: strings.ToLower(library) + "/version", Kind: evidence.NCCLVersion, Anchor: library + " version ",
-		Source: "src/init.cc",
-		Parse: func(l *evidence.Line, at int, e *evidence.Event) bool {
-			text := l.Text[at:]
-			words := strings.Fields(text)
-			if len(words) < 3 || words[2][0] < '0' || words[2][0] > '9' {
-				return false
-			}
-			number, cuda, _ := strings.Cut(words[2], "+cuda")
-			number, _, _ = strings.Cut(number, "+")
-			e.Fields["library"], e.Fields["version"] = strings.ToLower(library), number
-			if cuda != "" {
-				e.Fields["cuda"] = cuda
-			}
-			setHead(l.Text, e)
-			e.Text = text
-			return true
-		},
+		Name: "nccl/" + r.name, Kind: r.kind, Anchor: r.anchor, Since: r.since, Until: r.until,
+		Source: "src/" + r.source,
+		Parse:  r.read,
 	}
 }
 
-// completion is the line of a completion with error.
-func completion() evidence.Form {
-	return evidence.Form{
-		Name: "nccl/completion", Kind: evidence.NCCLCompletion, Anchor: "Got completion ",
-		Source: "src/transport/net_ib.cc",
-		Parse: func(l *evidence.Line, at int, e *evidence.Event) bool {
-			setHead(l.Text, e)
-			e.Text = l.Text[at:]
-			for word := range strings.FieldsSeq(e.Text) {
-				if v, ok := strings.CutPrefix(word, "status="); ok {
-					e.Fields["status"] = v
-				}
-			}
-			return e.Fields["status"] != ""
-		},
+func (r *row) read(l *evidence.Line, at int, e *evidence.Event) bool {
+	h, message, ok := split(l.Text)
+	if !ok { // a line of the levels VERSION and CALL
+		h, message = head{}, l.Text
 	}
-}
-
-// setHead sets process, time and severity from the prefix of the line.
-func setHead(text string, e *evidence.Event) {
-	h, _, ok := split(text)
-	if !ok {
-		return
+	start := at - (len(l.Text) - len(message))
+	switch {
+	case start < 0 && r.kind == evidence.NCCLWarn:
+		start = 0 // every warning
+	case start < 0:
+		return false // the anchor is in the prefix
 	}
-	e.Severity = h.severity
+	if r.parse != nil && !r.parse(message[start:], message[:start], e.Fields) {
+		return false
+	}
+	if r.dates != nil {
+		e.Since, e.Until = r.dates(message[start:], message[:start])
+	}
+	e.Text, e.Severity = message, h.severity
 	if h.host != "" {
 		e.Process.Host, e.Process.PID = h.host, h.pid
 	}
 	if !h.time.IsZero() {
 		e.Time = h.time
 	}
+	if h.place != "" {
+		e.Fields["source"] = h.place
+	}
+	if h.severity != evidence.Error {
+		return true
+	}
+	switch {
+	case h.function != "":
+		e.Since = later(e.Since, "2.30.7")
+	case h.stamped:
+		e.Since = later(e.Since, "2.26")
+	}
+	return true
+}
+
+// splitGlued cuts a line at the beginning of each further line of NCCL in it: several ranks that
+// write to one pipe can lose the line end between them.
+func splitGlued(text string) []string {
+	if strings.Count(text, " NCCL INFO ")+strings.Count(text, " NCCL WARN ") < 2 {
+		return []string{text}
+	}
+	var parts []string
+	for {
+		i := nextHead(text)
+		if i < 0 {
+			return append(parts, text)
+		}
+		parts = append(parts, text[:i])
+		text = text[i:]
+	}
+}
+
+// nextHead returns where the second "HOST:PID:TID [DEV] … NCCL" of a text begins, -1 if there is
+// none. A host that is glued to the message before it can't be told from it: the word as a whole is
+// taken.
+func nextHead(text string) int {
+	first := levelIndex(text)
+	second := levelIndex(text[first+1:])
+	if first < 0 || second < 0 {
+		return -1
+	}
+	message := first + len(" NCCL INFO ")
+	second += first + 1
+	if second <= message {
+		return -1
+	}
+	for end := second; ; {
+		start := strings.LastIndexByte(text[message:end], ' ') + 1 + message
+		parts := strings.Split(text[start:end], ":")
+		if n := len(parts); n >= 3 && digits(parts[n-1]) && digits(parts[n-2]) {
+			return start
+		}
+		if start == message {
+			return -1
+		}
+		end = start - 1
+	}
+}
+
+func levelIndex(text string) int {
+	i, w := strings.Index(text, " NCCL INFO "), strings.Index(text, " NCCL WARN ")
+	if i < 0 || w >= 0 && w < i {
+		return w
+	}
+	return i
 }

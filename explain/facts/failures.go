@@ -1,0 +1,221 @@
+package facts
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+)
+
+// failureKinds are the events that can be the origin of what went wrong.
+var failureKinds = []evidence.Kind{
+	evidence.NCCLCompletion, evidence.NCCLVerb, evidence.NCCLAsync, evidence.NCCLConnect, evidence.NCCLSocketType,
+	evidence.NCCLTruncated, evidence.NCCLFamily, evidence.NCCLMismatch, evidence.NCCLNoNetwork, evidence.NCCLFault,
+	evidence.NCCLMerge, evidence.NCCLUnequal, evidence.NCCLMagic, evidence.UCXCompletion, evidence.UCXTimeout,
+	evidence.UCXAddress, evidence.UCXVerb, evidence.UCXNoDevice, evidence.UCXUnreachable, evidence.UCXDevX,
+	evidence.MooncakeVerb, evidence.MooncakeFailed, evidence.GlooConnect, evidence.DeepEPTimeout, evidence.NVSHMEMError,
+	evidence.NVSHMEMInit, evidence.NVSHMEMPeermem, evidence.NIXLError, evidence.LibfabricError, evidence.VLLMBroadcast,
+	evidence.TorchWatchdog, evidence.TorchStuck, evidence.TorchMismatch, evidence.TorchStore, evidence.ProgramKilled,
+	evidence.PerftestCompletion, evidence.PerftestModify, evidence.PerftestMemory, evidence.PerftestDevice,
+	evidence.PerftestConnect, evidence.CMAEvent, evidence.MLX5CQE, evidence.VerbsCompletion, evidence.VerbsAsync,
+	evidence.VerbsError, evidence.KernelHealth, evidence.KernelHardware, evidence.KernelSymbol, evidence.KernelModule,
+	evidence.KernelQP, evidence.KernelCQE, evidence.KernelOOM, evidence.KernelGPU, evidence.KernelIOMMU,
+	evidence.KernelReset, evidence.KernelLink, evidence.KernelCommand, evidence.OpenSMError, evidence.K8sVF,
+	evidence.K8sNamespace, evidence.K8sOperator, evidence.EFAError,
+}
+
+// echoKinds are events that only follow from others.
+var echoKinds = []evidence.Kind{
+	evidence.NCCLPeerClosed, evidence.NCCLProxy, evidence.NCCLReturn, evidence.NCCLEnd, evidence.NCCLResult,
+	evidence.TorchNCCLError, evidence.TorchException, evidence.RayError, evidence.MPIError, evidence.PythonTraceback,
+}
+
+// statusFlushed is IBV_WC_WR_FLUSH_ERR: the queue pair had failed before.
+const statusFlushed = "5"
+
+// isEcho reports whether an event of a failure kind only follows from another one.
+func isEcho(e *evidence.Event) bool { return e.Fields["status"] == statusFlushed }
+
+// waits are failures of programs that waited for others: they are the origin only if there is
+// nothing else.
+func waits(k evidence.Kind) bool {
+	switch k {
+	case evidence.TorchWatchdog, evidence.VLLMBroadcast, evidence.NIXLError, evidence.TorchStore, evidence.NCCLMagic:
+		return true
+	}
+	return false
+}
+
+// collectFailures orders what failed: the likely origin first.
+func (c *collector) collectFailures() {
+	var echoes []*evidence.Event
+	for _, kind := range failureKinds {
+		for e := range c.facts.Store.Of(kind) {
+			switch {
+			case harmless(e):
+			case isEcho(e):
+				echoes = append(echoes, e)
+			default:
+				c.addFailure(e)
+			}
+		}
+	}
+	for _, kind := range echoKinds {
+		for e := range c.facts.Store.Of(kind) {
+			echoes = append(echoes, e)
+		}
+	}
+	list := c.facts.Failures
+	timed := comparableTimes(list)
+	slices.SortStableFunc(list, func(a, b *Failure) int { return compareFailures(a, b, timed) })
+	if len(list) > 0 {
+		list[0].Echoes = echoes
+	} else if len(echoes) > 0 {
+		first := echoes[0]
+		c.facts.Failures = []*Failure{{Event: first, Node: c.node(first.Process), SinceInit: -1, Echoes: echoes[1:]}}
+	}
+}
+
+// harmless reports whether an event of a failure kind says that nothing failed: an asynchronous
+// event such as "port active", a link that came up.
+func harmless(e *evidence.Event) bool {
+	switch e.Kind {
+	case evidence.KernelLink:
+		return e.Fields["state"] == "up"
+	case evidence.NCCLAsync, evidence.VerbsAsync:
+		switch e.Fields["event"] {
+		case "port active", "client reregistration", "sm change", "communication established":
+			return true
+		}
+	case evidence.NCCLUnequal:
+		return e.Severity == evidence.Info
+	}
+	return false
+}
+
+// addFailure adds a failure, or counts it with one of the same kind, node, device and peer.
+func (c *collector) addFailure(e *evidence.Event) {
+	f := &Failure{Event: e, Node: c.node(e.Process), Device: e.Fields["device"], SinceInit: c.sinceInit(e)}
+	for _, field := range [...]string{"remoteGID", "address", "peer", "remote"} {
+		if v := e.Fields[field]; v != "" && f.PeerAddress == "" {
+			f.PeerAddress = v
+		}
+		if f.Peer == nil && e.Fields[field] != "" {
+			f.Peer = c.peer(e.Fields[field], f.Node)
+		}
+	}
+	if f.Device == "" {
+		f.Device = f.Node.deviceByGID(e.Fields["localGID"])
+	}
+	for _, other := range c.facts.Failures {
+		if other.like(f) {
+			other.Same = append(other.Same, f)
+			return
+		}
+	}
+	c.facts.Failures = append(c.facts.Failures, f)
+}
+
+// like reports whether two failures say the same of the same objects.
+func (f *Failure) like(g *Failure) bool {
+	return f.Event.Kind == g.Event.Kind && f.Node == g.Node && f.Device == g.Device && f.Peer == g.Peer &&
+		f.PeerAddress == g.PeerAddress && f.Event.Fields["status"] == g.Event.Fields["status"] &&
+		f.Event.Fields["call"] == g.Event.Fields["call"] && f.Event.Fields["errno"] == g.Event.Fields["errno"] &&
+		f.Event.Fields["event"] == g.Event.Fields["event"] && f.Event.Fields["what"] == g.Event.Fields["what"]
+}
+
+// peer returns the node with an address, a GID or a name, if one is known, other than the node that
+// names it.
+func (c *collector) peer(address string, from *Node) *Node {
+	ip, err := netip.ParseAddr(address)
+	for _, n := range c.facts.Nodes {
+		switch {
+		case n == from:
+		case n.Name == address, err == nil && n.hasAddress(ip.Unmap()):
+			return n
+		}
+	}
+	return nil
+}
+
+func (n *Node) hasAddress(ip netip.Addr) bool {
+	for _, list := range [...][]Value{n.Sockets, n.Bootstrap} {
+		for _, v := range list {
+			_, address, _ := strings.Cut(v.Text, ":")
+			if a, err := netip.ParseAddr(address); err == nil && a.WithZone("") == ip.WithZone("") {
+				return true
+			}
+		}
+	}
+	for _, d := range n.Devices {
+		for _, g := range d.GIDs {
+			if g.GID.Addr().Unmap() == ip {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (n *Node) deviceByGID(text string) string {
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return ""
+	}
+	for _, d := range n.Devices {
+		for _, g := range d.GIDs {
+			if g.GID.Addr().Unmap() == ip.Unmap() {
+				return d.Name
+			}
+		}
+	}
+	return ""
+}
+
+// sinceInit returns the time from the node's last initialization to the event, negative if either
+// has none.
+func (c *collector) sinceInit(e *evidence.Event) time.Duration {
+	since := time.Duration(-1)
+	if e.Time.IsZero() {
+		return since
+	}
+	for i := range c.facts.Store.Of(evidence.NCCLInitComplete) {
+		d := e.Time.Sub(i.Time)
+		if !i.Time.IsZero() && i.Process.Host == e.Process.Host && d >= 0 && d < 365*24*time.Hour {
+			since = d
+		}
+	}
+	return since
+}
+
+// comparableTimes reports whether all failures have times with a date.
+func comparableTimes(list []*Failure) bool {
+	return !slices.ContainsFunc(list, func(f *Failure) bool { return f.Event.Time.Year() <= 1 })
+}
+
+// compareFailures orders the likely origin first: by time if all have one, else by line within a
+// file; what waited for others comes last.
+func compareFailures(a, b *Failure, timed bool) int {
+	if c := cmp.Compare(order(waits(a.Event.Kind)), order(waits(b.Event.Kind))); c != 0 {
+		return c
+	}
+	if timed {
+		if c := a.Event.Time.Compare(b.Event.Time); c != 0 {
+			return c
+		}
+	}
+	if a.Event.Place.File == b.Event.Place.File {
+		return cmp.Compare(a.Event.Place.Line, b.Event.Place.Line)
+	}
+	return 0
+}
+
+func order(later bool) int {
+	if later {
+		return 1
+	}
+	return 0
+}

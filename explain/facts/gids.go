@@ -1,0 +1,60 @@
+package facts
+
+import (
+	"strconv"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// addGID adds a GID that a connection used.
+func (d *Device) addGID(index, text string, p evidence.Place) {
+	gid, err := ib.ParseGID(text)
+	if err != nil {
+		return
+	}
+	number, err := strconv.Atoi(index)
+	if err != nil {
+		number = -1
+	}
+	for _, g := range d.GIDs {
+		if g.GID == gid && g.Index == number {
+			return
+		}
+	}
+	d.GIDs = append(d.GIDs, GIDUse{Index: number, GID: gid, Place: p})
+}
+
+// otherNodes reads the devices and GIDs that programs other than NCCL name.
+func (c *collector) otherNodes() {
+	for _, kind := range [...]evidence.Kind{
+		evidence.MooncakeDevice, evidence.PerftestPort, evidence.UCXCompletion, evidence.NCCLVerb, evidence.NCCLDevice,
+	} {
+		for e := range c.facts.Store.Of(kind) {
+			name := e.Fields["device"]
+			if name == "" {
+				continue
+			}
+			n := c.node(e.Process)
+			port, _ := e.Fields.Int("port")
+			d := n.device(name, port, e.Place)
+			if link := linkOf(e.Fields["link"]); link != LinkUnknown {
+				d.Link = link
+			}
+			if mtu, ok := e.Fields.Int("mtu"); ok {
+				d.MTU = mtu
+			}
+			gid := e.Fields["gid"]
+			if kind == evidence.NCCLVerb {
+				gid = e.Fields["localGID"]
+			}
+			d.addGID(e.Fields["gidIndex"], gid, e.Place)
+		}
+	}
+	for e := range c.facts.Store.Of(evidence.NCCLCompletion) {
+		if e.Fields["device"] != "" {
+			n := c.node(e.Process)
+			n.device(e.Fields["device"], 0, e.Place).addGID("", e.Fields["localGID"], e.Place)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package facts
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/forms/nccl"
+)
+
+// versionKinds are the events with the version of a library, and the library's name if the event
+// doesn't have it.
+var versionKinds = map[evidence.Kind]string{
+	evidence.NCCLVersion: "", evidence.TorchVersion: "torch", evidence.UCXVersion: "ucx",
+	evidence.NVSHMEMVersion: "nvshmem", evidence.DeepEPVersion: "deepep",
+}
+
+// librariesOf returns the libraries with what is known of their versions.
+func librariesOf(store *evidence.Store) []Library {
+	var list []Library
+	of := func(name string) *Library {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+		list = append(list, Library{Name: name})
+		return &list[len(list)-1]
+	}
+	for _, kind := range store.Kinds() {
+		name, ok := versionKinds[kind]
+		if !ok {
+			continue
+		}
+		for e := range store.Of(kind) {
+			library := name
+			if e.Fields["library"] != "" {
+				library = e.Fields["library"]
+			}
+			l := of(library)
+			l.Versions = addValue(l.Versions, e.Fields["version"], e.Place)
+		}
+	}
+	if hasNCCLLines(store) {
+		name := "nccl"
+		for _, l := range list {
+			if l.Name == "rccl" {
+				name = "rccl"
+			}
+		}
+		of(name).limit(store)
+	}
+	return list
+}
+
+func hasNCCLLines(store *evidence.Store) bool {
+	for _, k := range store.Kinds() {
+		if strings.HasPrefix(string(k), "nccl.") {
+			return true
+		}
+	}
+	return false
+}
+
+// limit narrows the version by the forms that were seen.
+func (l *Library) limit(store *evidence.Store) {
+	for e := range store.Of("nccl.") {
+		if e.Since != "" && nccl.CompareVersions(e.Since, l.Since) > 0 {
+			l.Since, l.SinceBy = e.Since, e.Place
+		}
+		if e.Until != "" && (l.Until == "" || nccl.CompareVersions(e.Until, l.Until) < 0) {
+			l.Until, l.UntilBy = e.Until, e.Place
+		}
+	}
+	for _, v := range l.Versions {
+		switch {
+		case l.Since != "" && nccl.CompareVersions(v.Text, l.Since) < 0:
+			l.Contradiction = fmt.Sprintf("%s says version %s, but %s has a form of %s and later",
+				v.Places[0], v.Text, l.SinceBy, l.Since)
+		case l.Until != "" && nccl.CompareVersions(v.Text, l.Until) > 0:
+			l.Contradiction = fmt.Sprintf("%s says version %s, but %s has a form of %s and earlier",
+				v.Places[0], v.Text, l.UntilBy, l.Until)
+		}
+	}
+}
+
+// Library returns what is known of a library, and false if nothing is.
+func (f *Facts) Library(name string) (Library, bool) {
+	for _, l := range f.Libraries {
+		if l.Name == name {
+			return l, true
+		}
+	}
+	return Library{}, false
+}
+
+// Between reports whether the version of a library can be from since to until, both included ("" is
+// no limit), and whether that is certain: then all versions that are possible are in the range.
+func (l *Library) Between(since, until string) (possible, certain bool) {
+	in := func(v string) bool {
+		return nccl.CompareVersions(v, since) >= 0 && (until == "" || nccl.CompareVersions(v, until) <= 0)
+	}
+	if len(l.Versions) > 0 && l.Contradiction == "" {
+		certain = true
+		for _, v := range l.Versions {
+			possible = possible || in(v.Text)
+			certain = certain && in(v.Text)
+		}
+		return possible, certain
+	}
+	tooOld := l.Until != "" && nccl.CompareVersions(l.Until, since) < 0
+	if tooOld || until != "" && nccl.CompareVersions(l.Since, until) > 0 {
+		return false, true
+	}
+	certain = (since == "" || nccl.CompareVersions(l.Since, since) >= 0) &&
+		(until == "" || l.Until != "" && nccl.CompareVersions(l.Until, until) <= 0)
+	return true, certain
+}
