@@ -1,6 +1,6 @@
 // Package explain reads logs and captures of RDMA jobs and says what went wrong.
 //
-//	report, err := explain.Explain(ctx, inputs, explain.Options{})
+//	report, err := explain.Explain(ctx, input.All(names, os.Stdin), explain.Options{})
 //	for _, finding := range report.Findings {
 //		fmt.Println(finding.What, finding.Causes[0].Title, finding.Causes[0].Confidence)
 //	}

@@ -1,27 +1,18 @@
 package explain
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
+	"iter"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/facts"
 	"github.com/rdmakit/rdmakit/explain/forms"
 	"github.com/rdmakit/rdmakit/explain/forms/nccl"
+	"github.com/rdmakit/rdmakit/explain/input"
 	"github.com/rdmakit/rdmakit/explain/logline"
 	"github.com/rdmakit/rdmakit/explain/rules"
 )
-
-// Input is a file, or a stream, to be read once.
-type Input struct {
-	// Name is the name in places.
-	Name string
-	// Reader is read to its end. It isn't closed.
-	Reader io.Reader
-}
 
 // Options are the settings of [Explain].
 type Options struct {
@@ -55,16 +46,21 @@ func tables() []forms.Table {
 	return []forms.Table{nccl.Table()}
 }
 
-// Explain reads the inputs and returns what they say. An input that can't be read to its end is
-// named in [Report.Inputs] and doesn't stop the others; the error is that of the context.
-func Explain(ctx context.Context, inputs []Input, o Options) (*Report, error) {
+// Explain reads the inputs, which [input.All] opens, and returns what they say. An input that can't
+// be read to its end is named in [Report.Inputs] and doesn't stop the others; the error is that of
+// the context.
+func Explain(ctx context.Context, inputs iter.Seq2[input.Input, error], o Options) (*Report, error) {
 	store := evidence.NewStore(evidence.Limits{})
 	report := &Report{}
-	for _, in := range inputs {
-		result, err := readInput(ctx, in, store, o)
-		report.Inputs = append(report.Inputs, result)
+	for in, err := range inputs {
 		if err != nil {
-			return report, err
+			report.Inputs = append(report.Inputs, InputResult{Err: err})
+			continue
+		}
+		result := readInput(ctx, in, store, o)
+		report.Inputs = append(report.Inputs, result)
+		if ctx.Err() != nil {
+			return report, fmt.Errorf("read %s: %w", in.Name, context.Cause(ctx))
 		}
 	}
 	report.Facts = facts.New(store)
@@ -75,24 +71,24 @@ func Explain(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 // progressEvery is the number of lines between calls of [Options.Progress].
 const progressEvery = 1 << 14
 
-// readInput reads one input. The error is that of the context.
-func readInput(ctx context.Context, in Input, store *evidence.Store, o Options) (InputResult, error) {
+// readInput reads one input, until the context ends.
+func readInput(ctx context.Context, in input.Input, store *evidence.Store, o Options) InputResult {
 	result := InputResult{Name: in.Name}
+	head, _ := in.Reader.Peek(headLen) // an error comes again when it is read
+	if binary(head) {
+		result.Binary = true
+		return result
+	}
 	lines := logline.NewReader(in.Reader, in.Name)
 	matcher := forms.NewMatcher(tables()...)
 	for lines.Next() {
-		l := lines.Line()
 		result.Lines++
-		if result.Lines == 1 && binary(l.Text) {
-			result.Binary = true
-			break
-		}
-		for _, e := range matcher.Read(l) {
+		for _, e := range matcher.Read(lines.Line()) {
 			store.Add(e)
 		}
 		if result.Lines%progressEvery == 0 {
 			if ctx.Err() != nil {
-				return result, fmt.Errorf("read %s: %w", in.Name, context.Cause(ctx))
+				break
 			}
 			if o.Progress != nil {
 				o.Progress(in.Name, lines.Bytes())
@@ -100,11 +96,23 @@ func readInput(ctx context.Context, in Input, store *evidence.Store, o Options) 
 		}
 	}
 	result.Bytes, result.Recognized = lines.Bytes(), matcher.Counts()
-	if err := lines.Err(); err != nil && !errors.Is(err, io.EOF) {
+	if err := lines.Err(); err != nil {
 		result.Err = fmt.Errorf("read %s: %w", in.Name, err)
 	}
-	return result, nil
+	return result
 }
 
-// binary reports whether the first line of an input shows that it isn't text.
-func binary(line string) bool { return bytes.IndexByte([]byte(line), 0) >= 0 }
+// headLen is how much of an input is looked at to tell text from other data.
+const headLen = 4096
+
+// binary reports whether the beginning of an input shows that it isn't text: logs may have single
+// zero bytes, where a file system lost a block.
+func binary(head []byte) bool {
+	odd := 0
+	for _, c := range head {
+		if c == 0 || c < ' ' && c != '\n' && c != '\r' && c != '\t' && c != 0x1b && c != '\b' && c != '\f' {
+			odd++
+		}
+	}
+	return odd*10 > len(head)
+}

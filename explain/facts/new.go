@@ -134,11 +134,12 @@ func (c *collector) nodeFact(e *evidence.Event) {
 	case evidence.NCCLInitStart, evidence.NCCLInitComplete:
 		n := c.node(e.Process)
 		rank, _ := f.Int("rank")
-		if f["parent"] == "" && e.Kind == evidence.NCCLInitStart {
-			n.Started = insert(n.Started, rank)
-			n.Ranks = insert(n.Ranks, rank)
-		} else if e.Kind == evidence.NCCLInitComplete {
-			n.Completed = insert(n.Completed, rank)
+		switch {
+		case f["parent"] != "": // a part of a communicator has its own numbers of ranks
+		case e.Kind == evidence.NCCLInitStart:
+			n.Started, n.Ranks = insert(n.Started, rank), insert(n.Ranks, rank)
+		default:
+			n.Completed, n.Ranks = insert(n.Completed, rank), insert(n.Ranks, rank)
 		}
 	}
 }

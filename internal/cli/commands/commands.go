@@ -17,6 +17,7 @@ import (
 	"github.com/rdmakit/rdmakit/internal/cli/cluster"
 	"github.com/rdmakit/rdmakit/internal/cli/connect"
 	"github.com/rdmakit/rdmakit/internal/cli/demo"
+	"github.com/rdmakit/rdmakit/internal/cli/explain"
 	"github.com/rdmakit/rdmakit/internal/cli/fabric"
 	"github.com/rdmakit/rdmakit/internal/cli/k8s"
 	"github.com/rdmakit/rdmakit/internal/cli/node"
@@ -32,6 +33,7 @@ func All() []cli.Entry {
 		demo.Commands(),
 		fabric.Commands(),
 		cluster.Commands(),
+		explain.Commands(),
 		k8s.Commands(),
 		applets.Commands(),
 		self.Commands(),
@@ -45,7 +47,7 @@ func Schemas() map[string]any {
 	all := map[string]any{}
 	for _, group := range []map[string]any{
 		node.Schemas(), bench.Schemas(), connect.Schemas(), demo.Schemas(), fabric.Schemas(),
-		cluster.Schemas(), k8s.Schemas(), applets.Schemas(), self.Schemas(),
+		cluster.Schemas(), explain.Schemas(), k8s.Schemas(), applets.Schemas(), self.Schemas(),
 	} {
 		maps.Copy(all, group)
 	}

@@ -1,0 +1,270 @@
+package explain
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/facts"
+	"github.com/rdmakit/rdmakit/explain/rules"
+)
+
+// Schema identifies the JSON form of a report.
+const Schema = "rdmakit.explain/v1"
+
+// Verdict is what a report comes to.
+type Verdict string
+
+// Verdicts.
+const (
+	VerdictFault   Verdict = "fault"   // a cause is named
+	VerdictUnknown Verdict = "unknown" // something failed, and no rule knows why
+	VerdictHealthy Verdict = "healthy" // known programs, and nothing that looks like a fault
+	VerdictNothing Verdict = "nothing" // no line of a known program
+)
+
+// Document is the JSON form of a report.
+type Document struct {
+	Schema   string            `json:"schema"`
+	Verdict  Verdict           `json:"verdict"`
+	Findings []FindingDocument `json:"findings"`
+	Facts    FactsDocument     `json:"facts"`
+	Inputs   []InputDocument   `json:"inputs"`
+}
+
+// FindingDocument is a finding. Causes are ranked.
+type FindingDocument struct {
+	Rule     string          `json:"rule"`
+	Name     string          `json:"name"`
+	What     string          `json:"what"`
+	Harmless bool            `json:"harmless,omitempty"`
+	Lines    []LineDocument  `json:"lines"`
+	Causes   []CauseDocument `json:"causes"`
+}
+
+// LineDocument is a line that shows something.
+type LineDocument struct {
+	evidence.Place
+	Text string `json:"text"`
+	// Count is how many lines say the same.
+	Count int `json:"count,omitempty"`
+}
+
+// CauseDocument is a possible cause.
+type CauseDocument struct {
+	Cause      string             `json:"cause"`
+	Title      string             `json:"title"`
+	Confidence rules.Confidence   `json:"confidence"`
+	For        []EvidenceDocument `json:"for"`
+	Against    []EvidenceDocument `json:"against,omitempty"`
+	Decide     string             `json:"decide,omitempty"`
+	Remedy     string             `json:"remedy,omitempty"`
+	Sources    []string           `json:"sources,omitempty"`
+}
+
+// EvidenceDocument is a fact for or against a cause.
+type EvidenceDocument struct {
+	Text   string           `json:"text"`
+	Places []evidence.Place `json:"places,omitempty"`
+}
+
+// FactsDocument is what the inputs say before anything is concluded.
+type FactsDocument struct {
+	Nodes       []NodeDocument       `json:"nodes"`
+	Libraries   []LibraryDocument    `json:"libraries"`
+	Differences []DifferenceDocument `json:"differences,omitempty"`
+	Silent      []SilenceDocument    `json:"silent,omitempty"`
+	// Hidden says what can't be seen in these inputs.
+	Hidden []string `json:"hidden,omitempty"`
+}
+
+// NodeDocument is a node.
+type NodeDocument struct {
+	Name        string            `json:"name"`
+	Ranks       []int             `json:"ranks,omitempty"`
+	Networks    []string          `json:"networks,omitempty"`
+	Devices     []DeviceDocument  `json:"devices,omitempty"`
+	Bootstrap   []string          `json:"bootstrap,omitempty"`
+	Environment []SettingDocument `json:"environment,omitempty"`
+}
+
+// SettingDocument is a variable with its values; more than one if the node's processes differ.
+type SettingDocument struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+}
+
+// DeviceDocument is an RDMA device.
+type DeviceDocument struct {
+	Name string        `json:"name"`
+	Port int           `json:"port,omitempty"`
+	Link facts.Link    `json:"link,omitempty"`
+	MTU  int           `json:"mtu,omitempty"`
+	GIDs []GIDDocument `json:"gids,omitempty"`
+	GDR  string        `json:"gpuDirect,omitempty"`
+}
+
+// GIDDocument is a GID that connections used; index -1 is unknown.
+type GIDDocument struct {
+	Index int    `json:"index"`
+	GID   string `json:"gid"`
+}
+
+// LibraryDocument is a library with its versions, or with their limits by the forms of lines.
+type LibraryDocument struct {
+	Name          string   `json:"name"`
+	Versions      []string `json:"versions,omitempty"`
+	Since         string   `json:"since,omitempty"`
+	Until         string   `json:"until,omitempty"`
+	Contradiction string   `json:"contradiction,omitempty"`
+}
+
+// DifferenceDocument is a value that differs between nodes.
+type DifferenceDocument struct {
+	What   string              `json:"what"`
+	Values []NodeValueDocument `json:"values"`
+}
+
+// NodeValueDocument is a value with the nodes that have it.
+type NodeValueDocument struct {
+	Value string   `json:"value"`
+	Nodes []string `json:"nodes"`
+}
+
+// SilenceDocument is a node or rank that others wait for.
+type SilenceDocument struct {
+	Node string `json:"node"`
+	Rank *int   `json:"rank,omitempty"`
+	Why  string `json:"why"`
+}
+
+// InputDocument is what was read of an input.
+type InputDocument struct {
+	Name       string         `json:"name"`
+	Bytes      int64          `json:"bytes"`
+	Lines      int            `json:"lines"`
+	Recognized map[string]int `json:"recognized,omitempty"`
+	Binary     bool           `json:"binary,omitempty"`
+	Error      string         `json:"error,omitempty"`
+}
+
+// Verdict returns what the report comes to.
+func (r *Report) Verdict() Verdict {
+	recognized := false
+	for _, in := range r.Inputs {
+		recognized = recognized || len(in.Recognized) > 0
+	}
+	switch {
+	case !recognized:
+		return VerdictNothing
+	case slices.ContainsFunc(r.Findings, func(f rules.Finding) bool { return len(f.Causes) > 0 }):
+		return VerdictFault
+	case len(r.Facts.Failures) > 0:
+		return VerdictUnknown
+	}
+	return VerdictHealthy
+}
+
+// Document returns the JSON form.
+func (r *Report) Document() Document {
+	d := Document{Schema: Schema, Verdict: r.Verdict(), Findings: []FindingDocument{}, Facts: factsDocument(r.Facts)}
+	for i := range r.Findings {
+		d.Findings = append(d.Findings, findingDocument(&r.Findings[i]))
+	}
+	for _, in := range r.Inputs {
+		doc := InputDocument{
+			Name: in.Name, Bytes: in.Bytes, Lines: in.Lines, Recognized: maps.Clone(in.Recognized), Binary: in.Binary,
+		}
+		if in.Err != nil {
+			doc.Error = in.Err.Error()
+		}
+		d.Inputs = append(d.Inputs, doc)
+	}
+	return d
+}
+
+func findingDocument(f *rules.Finding) FindingDocument {
+	d := FindingDocument{
+		Rule: f.Rule.ID, Name: f.Rule.Name, What: f.What, Harmless: f.Harmless, Causes: []CauseDocument{},
+	}
+	for _, e := range f.Events {
+		line := LineDocument{Place: e.Place, Text: e.Text}
+		if e.Count > 1 {
+			line.Count = e.Count
+		}
+		d.Lines = append(d.Lines, line)
+	}
+	for _, c := range f.Causes {
+		d.Causes = append(d.Causes, CauseDocument{
+			Cause: c.Slug, Title: c.Title, Confidence: c.Confidence, For: evidenceDocuments(c.For),
+			Against: evidenceDocuments(c.Against), Decide: c.Decide, Remedy: c.Remedy, Sources: c.Sources,
+		})
+	}
+	return d
+}
+
+func evidenceDocuments(list []rules.Evidence) []EvidenceDocument {
+	var docs []EvidenceDocument
+	for _, e := range list {
+		docs = append(docs, EvidenceDocument(e))
+	}
+	return docs
+}
+
+func factsDocument(f *facts.Facts) FactsDocument {
+	d := FactsDocument{Nodes: []NodeDocument{}, Libraries: []LibraryDocument{}, Hidden: f.Hidden}
+	for _, n := range f.Nodes {
+		d.Nodes = append(d.Nodes, nodeDocument(n))
+	}
+	for _, l := range f.Libraries {
+		d.Libraries = append(d.Libraries, LibraryDocument{
+			Name: l.Name, Versions: texts(l.Versions), Since: l.Since, Until: l.Until, Contradiction: l.Contradiction,
+		})
+	}
+	for _, x := range f.Differences {
+		doc := DifferenceDocument{What: x.What}
+		for _, v := range x.Values {
+			value := NodeValueDocument{Value: v.Text}
+			for _, n := range v.Nodes {
+				value.Nodes = append(value.Nodes, n.Name)
+			}
+			doc.Values = append(doc.Values, value)
+		}
+		d.Differences = append(d.Differences, doc)
+	}
+	for _, s := range f.Silent {
+		doc := SilenceDocument{Node: s.Node.Name, Why: s.Why}
+		if rank := s.Rank; rank != evidence.NoRank {
+			doc.Rank = &rank
+		}
+		d.Silent = append(d.Silent, doc)
+	}
+	return d
+}
+
+func nodeDocument(n *facts.Node) NodeDocument {
+	d := NodeDocument{Name: n.Name, Ranks: n.Ranks, Networks: texts(n.Networks), Bootstrap: texts(n.Bootstrap)}
+	for _, s := range n.Environment {
+		d.Environment = append(d.Environment, SettingDocument{Name: s.Name, Values: texts(s.Values)})
+	}
+	for _, x := range n.Devices {
+		device := DeviceDocument{Name: x.Name, Port: x.Port, Link: x.Link, MTU: x.MTU, GDR: x.GDR}
+		for _, g := range x.GIDs {
+			device.GIDs = append(device.GIDs, GIDDocument{Index: g.Index, GID: g.GID.Addr().String()})
+		}
+		slices.SortFunc(device.GIDs, func(a, b GIDDocument) int {
+			return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.GID, b.GID))
+		})
+		d.Devices = append(d.Devices, device)
+	}
+	return d
+}
+
+func texts(list []facts.Value) []string {
+	var out []string
+	for _, v := range list {
+		out = append(out, v.Text)
+	}
+	return out
+}
