@@ -116,3 +116,17 @@ func (l *Library) Between(since, until string) (possible, certain bool) {
 		(until == "" || l.Until != "" && nccl.CompareVersions(l.Until, until) <= 0)
 	return true, certain
 }
+
+// Place returns where the version was read: its line, or those that limit it.
+func (l *Library) Place() []evidence.Place {
+	if len(l.Versions) > 0 {
+		return l.Versions[0].Places[:1]
+	}
+	var list []evidence.Place
+	for _, p := range [...]evidence.Place{l.SinceBy, l.UntilBy} {
+		if p.File != "" {
+			list = append(list, p)
+		}
+	}
+	return list
+}

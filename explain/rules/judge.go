@@ -9,7 +9,10 @@ import (
 
 // All returns the rules, ordered by ID.
 func All() []Rule {
-	return nil
+	return slices.Concat(
+		[]Rule{timeoutRule()}, completionRules(), []Rule{modifyRule()}, memoryRules(), networkRules(), eventRules(),
+		programRules(), systemRules(), slowRules(),
+	)
 }
 
 // Judge applies the rules and returns their findings: those of the likely origin first, then the

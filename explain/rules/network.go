@@ -1,0 +1,368 @@
+package rules
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/facts"
+)
+
+// networkRules are about the network that was chosen, and sockets.
+func networkRules() []Rule {
+	return []Rule{
+		{
+			ID:    "RDX-130",
+			Name:  "no-device",
+			Title: "no RDMA device was found, or sockets are used",
+			Explanation: "Without a usable device NCCL and UCX fall back to sockets without an error, and " +
+				"everything is slow; " +
+				"or they end, if another network was demanded.",
+			Sources: []string{
+				"NVIDIA/nccl#451",
+				"vllm-project/vllm#6610",
+				"sgl-project/sglang#1427",
+				"ai-dynamo/dynamo#1314",
+			},
+			Find: findNoDevice,
+		},
+		{
+			ID:    "RDX-131",
+			Name:  "networks-mixed",
+			Title: "one node uses InfiniBand or RoCE and another one TCP",
+			Explanation: "The two ends of a connection must use the same network of NCCL. The types in the message " +
+				"are numbers " +
+				"of ncclSocketType: 3 is the socket network, 4 InfiniBand and RoCE.",
+			Sources: []string{"NVIDIA/nccl, src/include/socket.h", "NVIDIA/nccl-tests#188", "NVIDIA/nccl#234"},
+			Find:    findMixed,
+		},
+		{
+			ID:    "RDX-132",
+			Name:  "connect",
+			Title: "a TCP connection between nodes failed",
+			Explanation: "NCCL and PyTorch first connect by TCP over an ordinary interface. If they choose " +
+				"docker0, a bridge or " +
+				"a private network, the others can't reach it.",
+			Sources: []string{"NVIDIA/nccl-tests#162", "NVIDIA/nccl-tests#14", "ROCm/rccl#328"},
+			Find:    findConnect,
+		},
+		{
+			ID: "RDX-133", Name: "versions", Title: "the nodes run different versions or settings",
+			Explanation: "Sizes, protocols and structures differ between versions; the ends misread each other.",
+			Sources:     []string{"NVIDIA/nccl#626", "NVIDIA/nccl#1267"},
+			Find:        findVersions,
+		},
+		{
+			ID:    "RDX-134",
+			Name:  "gloo-loopback",
+			Title: "Gloo connects to a loopback address",
+			Explanation: "The name of the host resolves to 127.0.0.1, so each node tells the others an address " +
+				"that is theirs.",
+			Sources: []string{"aws-samples/aws-do-eks#69"},
+			Find:    findGloo,
+		},
+	}
+}
+
+func findNoDevice(f *facts.Facts) []Finding {
+	none := firstOf(f, evidence.NCCLNoDevice, "")
+	sockets := firstOf(f, evidence.NCCLNetwork, "network", "Socket")
+	noNetwork := firstOf(f, evidence.NCCLNoNetwork, "")
+	ucx := of(f, evidence.UCXNoDevice)
+	library := firstOf(f, evidence.NCCLNoLibrary, "")
+	device := of(f, evidence.PerftestDevice)
+	if none == nil && sockets == nil && noNetwork == nil && len(ucx)+len(device) == 0 {
+		return nil
+	}
+	if v, _, ok := variable(f, "NCCL_IB_DISABLE"); ok && v == "1" && noNetwork == nil {
+		return nil // as demanded
+	}
+	if used := firstOf(
+		f,
+		evidence.NCCLNetwork,
+		"network",
+		"IB",
+		"AWS Libfabric",
+		"Libfabric",
+	); used != nil &&
+		len(ucx)+len(device) == 0 &&
+		(sockets == nil || sockets.Process.Host == used.Process.Host) {
+		return nil // a line of another communicator, or of a node that has the network
+	}
+	if v, _, ok := variable(f, "NCCL_NET"); ok && strings.EqualFold(v, "socket") {
+		return nil
+	}
+	c := &candidates{}
+	var lines []*evidence.Event
+	for _, e := range []*evidence.Event{none, noNetwork, sockets, library} {
+		if e != nil {
+			lines = append(lines, e)
+		}
+	}
+	lines = append(lines, events(append(ucx, device...))...)
+	noDeviceCauses(f, c, library, append(ucx, device...))
+	what := "no RDMA device was found"
+	switch {
+	case noNetwork != nil:
+		what = "the network that NCCL_NET demands could not be initialized"
+	case sockets != nil:
+		what += ", so NCCL uses sockets"
+	case len(ucx) > 0:
+		what = "UCX has no device " + ucx[0].Event.Fields["device"]
+	}
+	finding := Finding{What: what, Events: lines, Causes: c.causes()}
+	for _, x := range f.Failures {
+		if x.Event == noNetwork || len(ucx)+len(device) > 0 && x == append(ucx, device...)[0] {
+			finding.Failure = x
+		}
+	}
+	return []Finding{finding}
+}
+
+func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, named []*facts.Failure) {
+	refused := firstOf(f, evidence.NCCLVerb, "call", "ibv_open_device", "ibv_query_device")
+	c.add("missing-library", "the image has no libibverbs (rdma-core), or a program without support for it", usual).
+		supportsIf(library != nil, decisive, "libibverbs can't be opened", placeOf(library)...).
+		supportsIf(onlyTCP(named), decisive, "UCX lists only TCP devices: built or shipped without its InfiniBand "+
+			"modules",
+			places(named)...).
+		opposesIf(refused != nil, strong, "the library was there: it could not open a device", placeOf(refused)...).
+		todo("ibv_devices in the container; ldconfig -p | grep ibverbs; ucx_info -d",
+			"install rdma-core in the image; build UCX with it").
+		from("sgl-project/sglang#1427", "ai-dynamo/dynamo#1314")
+	hca, p, filtered := variable(f, "NCCL_IB_HCA")
+	c.add("no-device-node", "the container has no /dev/infiniband, or no permission for it", common).
+		supportsIf(refused != nil, strong, "a device was seen and could not be opened", placeOf(refused)...).
+		opposesIf(library != nil, usual, "the library is missing already", placeOf(library)...).
+		todo("ls -l /dev/infiniband in the container; rdmactl detect",
+			"give the container the devices: a device plugin's resource, --device=/dev/infiniband").
+		from("vllm-project/vllm#6610", "getainode/ainode#87")
+	c.add("environment-differs", "NCCL_IB_HCA matches no port", rare).
+		supportsIf(filtered, hint, "NCCL_IB_HCA="+hca, p...).
+		todo("rdmactl env lint", "correct the filter")
+	c.add("port-down", "no port is active", rare).
+		todo("rdmactl detect; ibv_devinfo", "bring the port up; a subnet manager on InfiniBand")
+}
+
+// onlyTCP reports whether the list of devices of UCX has only those of TCP.
+func onlyTCP(list []*facts.Failure) bool {
+	for _, x := range list {
+		if a := x.Event.Fields["available"]; a != "" {
+			for word := range strings.FieldsSeq(a) {
+				if !strings.Contains(word, "(tcp)") {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+func findMixed(f *facts.Facts) []Finding {
+	list := of(f, evidence.NCCLSocketType)
+	merge := of(f, evidence.NCCLMerge)
+	d, differs := difference(f, "network")
+	if len(list)+len(merge) == 0 && !differs {
+		return nil
+	}
+	if len(merge) > 0 && len(list) == 0 && !differs {
+		x := merge[0]
+		c := &candidates{}
+		c.add("networks-mixed", "ports of InfiniBand and RoCE are used together", common+strong).
+			proves("the line names ports of both kinds", x.Event.Place).
+			todo("the lists of devices of all nodes", "NCCL_IB_HCA with ports of one kind, the same on all nodes")
+		return []Finding{
+			{
+				What:    "ports of different link layers can't be connected",
+				Failure: x,
+				Events:  events(merge),
+				Causes:  c.causes(),
+			},
+		}
+	}
+	c := &candidates{}
+	m := c.add("networks-mixed", "one node uses InfiniBand or RoCE, another one TCP", common+strong)
+	for _, x := range list {
+		peer, own := x.Event.Fields["peer"], x.Event.Fields["own"]
+		if (peer == "3" && own == "4") || (peer == "4" && own == "3") {
+			m.proves(
+				fmt.Sprintf(
+					"the peer's connection has type %s, this node expects %s: 3 is TCP, 4 InfiniBand or RoCE",
+					peer,
+					own,
+				),
+				x.Event.Place,
+			)
+			break
+		}
+	}
+	if differs {
+		m.supports(strong, values(d))
+	}
+	for _, n := range f.Nodes {
+		if len(n.NoDevice) > 0 {
+			m.supports(hint, n.Name+" found no RDMA device", n.NoDevice[0])
+		}
+	}
+	m.todo("compare the lines \"Using network\" of all nodes; rdmactl detect on the node with TCP",
+		"the same devices, plugin and environment on all nodes").from("NVIDIA/nccl-tests#188", "NVIDIA/nccl#234")
+	finding := Finding{What: "the nodes of this job use different networks", Events: events(list), Causes: c.causes()}
+	if len(list) > 0 {
+		finding.Failure = list[0]
+	} else {
+		for _, v := range d.Values {
+			for range v.Places[:min(1, len(v.Places))] {
+				if e := firstOf(f, evidence.NCCLNetwork, "network", v.Text); e != nil {
+					finding.Events = append(finding.Events, e)
+				}
+			}
+		}
+	}
+	return []Finding{finding}
+}
+
+func findConnect(f *facts.Facts) []Finding {
+	list := of(f, evidence.NCCLConnect, evidence.TorchStore, evidence.PerftestConnect)
+	fault := with(of(f, evidence.NCCLFault), "what", "socket-creation", "no-ip")
+	var none []*evidence.Event
+	for e := range f.Store.Of(evidence.NCCLBootstrap) {
+		if e.Fields["interface"] == "" {
+			none = append(none, e)
+		}
+	}
+	if len(list)+len(fault)+len(none) == 0 {
+		return nil
+	}
+	all := slices.Concat(fault, list)
+	c := &candidates{}
+	ifname, p, set := variable(f, "NCCL_SOCKET_IFNAME")
+	iface := c.add("interface-choice", "the interface for TCP is the wrong one, or has no address", common)
+	iface.supportsIf(len(none) > 0, decisive, "no interface was found", linePlaces(none)...).
+		supportsIf(set, strong, "NCCL_SOCKET_IFNAME="+ifname+" chooses it", p...).
+		supportsIf(len(fault) > 0, strong, "no socket could be made", places(fault)...)
+	for _, x := range list {
+		if why := oddAddress(x.Event.Fields["address"]); why != "" {
+			iface.supports(strong, x.Event.Fields["address"]+" is "+why, x.Event.Place)
+			break
+		}
+	}
+	iface.todo("ip -br address on all nodes, against the address in the line",
+		"NCCL_SOCKET_IFNAME (GLOO_SOCKET_IFNAME for Gloo) with the interface on the nodes' common network").
+		from("NVIDIA/nccl-tests#162", "ROCm/rccl#328")
+	refused := len(with(list, "errno", "111")) > 0
+	c.add("dead-peer", "the peer's process ended before, or hasn't begun to listen", usual).
+		supportsIf(refused, strong, "the connection was refused: the node is there, nobody "+
+			"listens", places(with(list, "errno", "111"))...).
+		opposesIf(len(list) == 0, common, "no connection was tried").
+		todo("the peer's log", "what ended it")
+	c.add("firewall", "a firewall or security group drops the ports", usual).
+		supportsIf(len(with(list, "errno", "110", "113")) > 0, hint, "no answer, or no route").
+		opposesIf(len(list) == 0, common, "no connection was tried").
+		todo("nc -vz ADDRESS PORT", "open the ports between the nodes")
+	finding := Finding{Events: append(none, events(all)...), Causes: c.causes()}
+	switch {
+	case len(list) > 0:
+		finding.Failure = list[0]
+		finding.What = fmt.Sprintf("%s could not connect to %s by TCP", where(list[0]), toward(list[0]))
+	case len(fault) > 0:
+		finding.Failure, finding.What = fault[0], where(fault[0])+" could not make a TCP socket"
+	default:
+		finding.What = "no interface for TCP was found"
+	}
+	return []Finding{finding}
+}
+
+func linePlaces(list []*evidence.Event) []evidence.Place {
+	var out []evidence.Place
+	for _, e := range list {
+		out = append(out, e.Place)
+	}
+	return out
+}
+
+// oddAddress says why other nodes can't reach an address, "" if they may.
+func oddAddress(s string) string {
+	a, err := netip.ParseAddr(s)
+	if err != nil {
+		return ""
+	}
+	switch a = a.Unmap(); {
+	case a.IsLoopback():
+		return "a loopback address"
+	case a.IsLinkLocalUnicast():
+		return "a link-local address"
+	case netip.MustParsePrefix("172.17.0.0/16").Contains(a):
+		return "in the range of Docker's bridge"
+	}
+	return ""
+}
+
+func findVersions(f *facts.Facts) []Finding {
+	family := of(f, evidence.NCCLFamily)
+	truncated := of(f, evidence.NCCLTruncated)
+	mismatch := of(f, evidence.NCCLMismatch)
+	list := append(append(mismatch, family...), truncated...)
+	if len(list) == 0 {
+		return nil
+	}
+	x := list[0]
+	c := &candidates{}
+	v := c.add("version-mismatch", "the nodes run different versions of the library", usual)
+	if len(mismatch) > 0 {
+		m := mismatch[0].Event
+		v.proves(fmt.Sprintf("rank %s has version %s, rank %s has %s", m.Fields["rank"], m.Fields["version"],
+			m.Fields["peerRank"], m.Fields["peerVersion"]), m.Place)
+	}
+	v.supportsIf(len(family) > 0, strong+hint, "an address without family is that of a structure of another "+
+		"version", places(family)...).
+		supportsIf(versionsDiffer(f), strong, "versions differ").
+		todo("compare the version lines of all nodes; python -c 'import torch; print(torch.cuda.nccl.version())'",
+			"the same version on all nodes").
+		from("NVIDIA/nccl#1267")
+	e := c.add("environment-differs", "the ranks differ in NCCL_PROTO, NCCL_ALGO or another variable", rare)
+	for _, d := range f.Differences {
+		if strings.HasPrefix(d.What, "NCCL_") {
+			e.supports(strong, d.What+": "+values(d))
+		}
+	}
+	e.supportsIf(len(truncated) > 0, usual, "sizes differ").
+		todo("rdmactl env consensus", "the same environment on all nodes").from("NVIDIA/nccl#626")
+	c.add("program-fault", "the ranks call collectives with different sizes", rare).
+		supportsIf(len(truncated) > 0, usual, "sizes differ").
+		todo("TORCH_DISTRIBUTED_DEBUG=DETAIL", "the program")
+	return []Finding{
+		{What: "the ends of a connection misread each other", Failure: x, Events: events(list), Causes: c.causes()},
+	}
+}
+
+func findGloo(f *facts.Facts) []Finding {
+	list := of(f, evidence.GlooConnect)
+	if len(list) == 0 {
+		return nil
+	}
+	x := list[0]
+	c := &candidates{}
+	loop := c.add("loopback-address", "the host's name resolves to a loopback address", usual)
+	if oddAddress(x.Event.Fields["remote"]) == "a loopback address" {
+		loop.supports(decisive, x.Event.Fields["remote"]+" is a loopback address", x.Event.Place)
+	}
+	loop.todo("getent hosts $(hostname) on each node", "GLOO_SOCKET_IFNAME, or a correct /etc/hosts").
+		from("aws-samples/aws-do-eks#69")
+	c.add("interface-choice", "Gloo uses the wrong interface", usual).
+		todo("ip -br address", "GLOO_SOCKET_IFNAME with the interface of the nodes' network")
+	c.add("dead-peer", "the peer's process ended before", rare).todo("the peer's log", "what ended it")
+	return []Finding{
+		{
+			What: fmt.Sprintf(
+				"Gloo could not connect to %s",
+				x.Event.Fields["remote"],
+			),
+			Failure: x,
+			Events:  events(list),
+			Causes:  c.causes(),
+		},
+	}
+}

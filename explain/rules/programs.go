@@ -1,0 +1,306 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/facts"
+)
+
+// programRules are about programs above the transport.
+func programRules() []Rule { //nolint:funlen // a table
+	return []Rule{
+		{
+			ID:    "RDX-150",
+			Name:  "watchdog",
+			Title: "a collective operation didn't finish in time",
+			Explanation: "The watchdog of PyTorch sees that a collective takes too long; it doesn't know why. If " +
+				"the ranks wait " +
+				"for different operations, the program is at fault; if one rank is missing, look there first.",
+			Sources: []string{"pytorch/pytorch, ProcessGroupNCCL.cpp", "pytorch/pytorch#118369"},
+			Find:    findWatchdog,
+		},
+		{
+			ID:    "RDX-151",
+			Name:  "process-blocked",
+			Title: "the process of a rank was blocked",
+			Explanation: "The heartbeat of the watchdog stopped: the process is stuck in CUDA or in Python's lock, " +
+				"which the " +
+				"network doesn't cause.",
+			Sources: []string{"snowflakedb/ArcticTraining#219"},
+			Find: simple(
+				"the process of a rank was blocked",
+				evidence.TorchStuck,
+				func(c *candidates, x *facts.Failure) {
+					c.add("process-blocked", "the process is stuck in CUDA or in Python's lock", common+strong).
+						supports(strong, "the watchdog's own heartbeat stopped", x.Event.Place).
+						todo("py-spy dump --pid PID", "what the stack shows")
+				},
+			),
+		},
+		{
+			ID:    "RDX-152",
+			Name:  "worker-hangs",
+			Title: "a worker of the engine doesn't answer",
+			Explanation: "vLLM waits for a worker that doesn't take or give a block of shared memory. Unless NCCL " +
+				"has warned " +
+				"before, a GPU kernel or a process hangs and not the network.",
+			Sources: []string{"flashinfer-ai/flashinfer#3279", "vllm-project/vllm#48720"},
+			Find: simple("a worker doesn't answer", evidence.VLLMBroadcast, func(c *candidates, x *facts.Failure) {
+				c.add("gpu-hang", "a GPU kernel or a process of a worker hangs", common+strong).
+					supports(usual, "no warning of NCCL is in these logs", x.Event.Place).
+					todo("nvidia-smi: full utilization at nearly idle power is a spinning kernel; py-spy dump",
+						"another release of the library with the kernel").
+					from("flashinfer-ai/flashinfer#3279", "vllm-project/vllm#48720")
+				c.add("dead-peer", "a worker has ended", usual).
+					todo("the logs of all workers; dmesg for the OOM killer", "what ended it")
+			}),
+		},
+		{
+			ID:    "RDX-153",
+			Name:  "deepep-timeout",
+			Title: "DeepEP's dispatch timed out",
+			Explanation: "The kernels of DeepEP wait for data of their peers. With NVSHMEM 3.5.19 or later and an " +
+				"older DeepEP " +
+				"the two disagree about a layout, and the network is fine.",
+			Sources: []string{"deepseek-ai/DeepEP#553", "deepseek-ai/DeepEP#707"},
+			Find:    findDeepEP,
+		},
+		{
+			ID:          "RDX-154",
+			Name:        "nvshmem",
+			Title:       "NVSHMEM could not initialize its transport",
+			Explanation: "IBGDA needs DevX, mapping of the card's doorbells into the GPU, and nvidia-peermem.",
+			Sources: []string{
+				"sgl-project/sglang#12533",
+				"deepseek-ai/DeepEP#36",
+				"NVIDIA/nvshmem#21",
+				"NVIDIA/nvshmem#45",
+			},
+			Find: findNVSHMEM,
+		},
+		{
+			ID:          "RDX-155",
+			Name:        "ucx-unreachable",
+			Title:       "UCX finds no transport to the peer",
+			Explanation: "The two ends have no transport in common that reaches.",
+			Sources:     []string{"openucx/ucx#4619"},
+			Find: simple(
+				"UCX finds no transport to the peer",
+				evidence.UCXUnreachable,
+				func(c *candidates, x *facts.Failure) {
+					c.add("roce-version-differs", "the ends use different RoCE versions or GIDs", usual).
+						todo("show_gids on both nodes", "UCX_IB_GID_INDEX=auto, or the same kind of GID").
+						from("openucx/ucx#4619")
+					c.add("environment-differs", "UCX_TLS or UCX_NET_DEVICES is too narrow on one side", usual).
+						todo("ucx_info -c on both nodes", "the same settings")
+					c.add("missing-library", "one side has no InfiniBand modules", rare).
+						todo("ucx_info -d", "the full package")
+				},
+			),
+		},
+		{
+			ID:          "RDX-156",
+			Name:        "nixl",
+			Title:       "NIXL's backend failed",
+			Explanation: "The lines of UCX above name the cause.",
+			Sources:     []string{"PrimeIntellect-ai/prime-rl#2761"},
+			Find: simple("NIXL's backend failed", evidence.NIXLError, func(c *candidates, x *facts.Failure) {
+				c.add("missing-library", "UCX of this image has no RDMA transports", usual).
+					todo("ucx_info -d in the container", "UCX built with rdma-core").
+					from("PrimeIntellect-ai/prime-rl#2761")
+				c.add("dead-peer", "the other end has gone", usual).todo("the peer's log", "what ended it")
+			}),
+		},
+	}
+}
+
+// simple returns the search for failures of one kind, with causes that only need the first one.
+func simple(
+	what string,
+	kind evidence.Kind,
+	causes func(c *candidates, x *facts.Failure),
+) func(*facts.Facts) []Finding {
+	return func(f *facts.Facts) []Finding {
+		list := of(f, kind)
+		if len(list) == 0 {
+			return nil
+		}
+		c := &candidates{}
+		causes(c, list[0])
+		return []Finding{{
+			What: where(list[0]) + ": " + what, Failure: list[0], Events: events(list), Causes: c.causes(),
+		}}
+	}
+}
+
+// findWatchdog reports a watchdog only if nothing else failed: otherwise it is an echo.
+func findWatchdog(f *facts.Facts) []Finding {
+	list := append(of(f, evidence.TorchMismatch), of(f, evidence.TorchWatchdog)...)
+	if len(list) == 0 || !waiting(f) {
+		return nil
+	}
+	x := list[0]
+	c := &candidates{}
+	operations := map[string]bool{}
+	for e := range f.Store.Of(evidence.TorchWatchdog) {
+		operations[e.Fields["seq"]+" "+e.Fields["op"]] = true
+	}
+	c.add("program-fault", "the ranks call different collectives, or one rank never comes", common).
+		supportsIf(len(operations) > 1, strong, fmt.Sprintf("the ranks wait for %d different "+
+			"operations", len(operations)), x.Event.Place).
+		supportsIf(len(of(f, evidence.TorchMismatch)) > 0, decisive, "PyTorch names the mismatch", x.Event.Place).
+		todo("the flight recorder (TORCH_NCCL_TRACE_BUFFER_SIZE=2000, torchfrtrace): the rank that lags",
+			"the branch or data loader of that rank")
+	dead := c.add("dead-peer", "a rank has died or was never started", usual)
+	deadEvidence(f, dead)
+	dead.todo("the logs of all ranks: the one that ends first, or that is missing", "what ended it")
+	c.add("gpu-hang", "a GPU kernel hangs", rare).todo("nvidia-smi on all nodes", "another release of the library")
+	silentHang(f, c)
+	return []Finding{{
+		What:    fmt.Sprintf("a collective (%s) of %s didn't finish", x.Event.Fields["op"], where(x)),
+		Failure: x, Events: events(list), Causes: c.causes(),
+	}}
+}
+
+// waiting reports whether all failures are of programs that wait for others.
+func waiting(f *facts.Facts) bool {
+	for _, x := range f.Failures {
+		switch x.Event.Kind {
+		case evidence.TorchWatchdog, evidence.TorchMismatch, evidence.TorchException, evidence.TorchNCCLError,
+			evidence.ProgramKilled, evidence.NCCLPeerClosed, evidence.RayError, evidence.PythonTraceback,
+			evidence.MPIError,
+			evidence.VLLMBroadcast, evidence.NCCLReturn, evidence.NCCLEnd, evidence.KernelOOM, evidence.KernelGPU:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func deadEvidence(f *facts.Facts, c *candidate) {
+	for _, kind := range [...]evidence.Kind{evidence.ProgramKilled, evidence.KernelOOM, evidence.KernelGPU} {
+		if e := firstOf(f, kind, ""); e != nil {
+			c.supports(decisive, e.Text, e.Place)
+		}
+	}
+	for _, s := range f.Silent {
+		c.supports(hint, s.Node.Name+" "+s.Why, s.Places...)
+		break
+	}
+}
+
+// silentHang adds the defects of NCCL that end in a hang without a message.
+func silentHang(f *facts.Facts, c *candidates) {
+	l, ok := f.Library("nccl")
+	if !ok {
+		return
+	}
+	possible, certain := l.Between("", "2.29.2")
+	arm := firstOf(f, evidence.Setting, "name", "machine")
+	if !possible {
+		return
+	}
+	d := c.add("defect:nccl-aarch64-hang", "on aarch64 NCCL before 2.29.3 can hang without a message", rare)
+	d.supportsIf(certain, hint, "this version is before 2.29.3", l.Place()...).
+		todo("uname -m; ncclras: one rank lags while all GPUs are busy at low power", "NCCL 2.29.3 or later").
+		from("NVIDIA/nccl#2353", "sgl-project/sglang#33289")
+	if arm != nil && arm.Fields["value"] == "aarch64" {
+		d.supports(decisive, "the machine is aarch64", arm.Place)
+	}
+}
+
+func findDeepEP(f *facts.Facts) []Finding {
+	list := of(f, evidence.DeepEPTimeout)
+	if len(list) == 0 {
+		return nil
+	}
+	x := list[0]
+	c := &candidates{}
+	layout := c.add("defect:nvshmem-deepep-layout", "NVSHMEM 3.5.19 or later with a DeepEP before #564", common+usual)
+	if l, ok := f.Library("nvshmem"); ok {
+		if possible, certain := l.Between("3.5.19", ""); certain && possible {
+			layout.supports(strong, "NVSHMEM is "+l.Versions[0].Text, l.Place()...)
+		} else if !possible {
+			layout.opposes(decisive, "NVSHMEM is older", l.Place()...)
+		}
+	}
+	layout.todo("the versions: pip show nvidia-nvshmem-cu12 deep_ep", "matching versions").
+		from("deepseek-ai/DeepEP#553", "deepseek-ai/DeepEP#707")
+	c.add("gid-index", "the GID index of the cards that NVSHMEM uses", usual).
+		todo("NVSHMEM_IB_GID_INDEX against show_gids", "the index of the RoCE v2 GID")
+	c.add("not-privileged", "permissions of IBGDA in the container", rare).
+		todo("NVSHMEM_DEBUG=INFO", "a privileged container")
+	return []Finding{
+		{What: "DeepEP waited in vain for its peers", Failure: x, Events: events(list), Causes: c.causes()},
+	}
+}
+
+func findNVSHMEM(f *facts.Facts) []Finding {
+	list := of(f, evidence.NVSHMEMError, evidence.NVSHMEMInit, evidence.NVSHMEMPeermem)
+	if len(list) == 0 {
+		return nil
+	}
+	x := list[0]
+	c := &candidates{}
+	calls := map[string]*facts.Failure{}
+	for _, y := range list {
+		calls[y.Event.Fields["call"]] = y
+		if y.Event.Kind == evidence.NVSHMEMPeermem {
+			calls["peermem"] = y
+		}
+	}
+	if y := calls["mlx5dv_devx_alloc_uar"]; y != nil || len(calls) == 1 && calls[""] != nil {
+		a := c.add(
+			"not-privileged",
+			"the container may not use DevX, or map the card's doorbell into the GPU",
+			common,
+		)
+		if y != nil {
+			a.supports(strong, y.Event.Text, y.Event.Place)
+		}
+		a.todo("run once privileged; PeerMappingOverride=1 of the NVIDIA driver", "a privileged container; the "+
+			"driver's option").
+			from("sgl-project/sglang#12533")
+	}
+	if y := calls["mlx5dv_devx_umem_reg"]; y != nil || calls["peermem"] != nil {
+		p := c.add("peermem-missing", "nvidia-peermem isn't loaded, or the old nv_peer_mem is instead", common)
+		for _, z := range []*facts.Failure{y, calls["peermem"]} {
+			if z != nil {
+				p.supports(strong, z.Event.Text, z.Event.Place)
+			}
+		}
+		p.todo("lsmod | grep -i peer", "rmmod nv_peer_mem; modprobe nvidia-peermem").from("deepseek-ai/DeepEP#36")
+	}
+	if y := calls["ibv_create_ah"]; y != nil {
+		d := c.add(
+			"defect:nvshmem-ah",
+			"NVSHMEM up to 3.4.5 leaves an attribute of the address handle unset on RoCE",
+			common,
+		)
+		d.supports(strong, y.Event.Text, y.Event.Place)
+		if l, ok := f.Library("nvshmem"); ok {
+			if possible, _ := l.Between("", "3.4.5"); !possible {
+				d.opposes(decisive, "the version is later", l.Place()...)
+			}
+		}
+		d.todo("the version", "a later NVSHMEM; IBRC meanwhile").from("NVIDIA/nvshmem#21")
+		c.add("gid-index", "the GID index is wrong", usual).todo("show_gids", "NVSHMEM_IB_GID_INDEX")
+	}
+	if y := calls["mlx5dv_devx_obj_modify"]; y != nil {
+		c.add("traffic-class-on-infiniband", "NVSHMEM_IB_TRAFFIC_CLASS is set on InfiniBand", common).
+			supportsIf(y.Event.Fields["syndrome"] == "764216", strong+strong, "the syndrome is that of this "+
+				"case", y.Event.Place).
+			todo("env | grep NVSHMEM_IB_TRAFFIC_CLASS; the link layer", "unset it on InfiniBand").
+			from("NVIDIA/nvshmem#45")
+	}
+	if len(c.list) == 0 {
+		c.add("not-privileged", "permissions of IBGDA in the container", usual).
+			todo("NVSHMEM_DEBUG=INFO", "a privileged container")
+		c.add("missing-library", "the transport's library is missing", usual).
+			todo("ldd of the transport", "install it")
+	}
+	return []Finding{{
+		What: where(x) + ": NVSHMEM failed: " + x.Event.Text, Failure: x, Events: events(list), Causes: c.causes(),
+	}}
+}
