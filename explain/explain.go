@@ -8,7 +8,13 @@ import (
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/facts"
 	"github.com/rdmakit/rdmakit/explain/forms"
+	"github.com/rdmakit/rdmakit/explain/forms/fabric"
+	"github.com/rdmakit/rdmakit/explain/forms/kernel"
 	"github.com/rdmakit/rdmakit/explain/forms/nccl"
+	"github.com/rdmakit/rdmakit/explain/forms/nvshmem"
+	"github.com/rdmakit/rdmakit/explain/forms/torch"
+	"github.com/rdmakit/rdmakit/explain/forms/ucx"
+	"github.com/rdmakit/rdmakit/explain/forms/verbs"
 	"github.com/rdmakit/rdmakit/explain/input"
 	"github.com/rdmakit/rdmakit/explain/logline"
 	"github.com/rdmakit/rdmakit/explain/rules"
@@ -43,7 +49,10 @@ type InputResult struct {
 
 // tables returns the forms of all programs, in the order in which they are tried.
 func tables() []forms.Table {
-	return []forms.Table{nccl.Table()}
+	return []forms.Table{
+		nccl.Table(), ucx.Mooncake(), ucx.Table(), nvshmem.Table(), fabric.OpenSM(), verbs.Perftest(), kernel.Table(),
+		fabric.Kubernetes(), fabric.Commands(), torch.Table(), ucx.Libfabric(), verbs.Other(),
+	}
 }
 
 // Explain reads the inputs, which [input.All] opens, and returns what they say. An input that can't

@@ -45,8 +45,20 @@ func completionRows() []row {
 			},
 		},
 		{name: "async-gid", kind: evidence.NCCLAsync, anchor: "GID table changed", source: ib, parse: parseAsync},
-		{name: "async-speed", kind: evidence.NCCLAsync, anchor: "speed change detected", source: ib, parse: parseAsync},
-		{name: "async-unknown", kind: evidence.NCCLAsync, anchor: "unknown event type", source: ib, parse: parseAsync},
+		{
+			name:   "async-speed",
+			kind:   evidence.NCCLAsync,
+			anchor: "speed change detected",
+			source: ib,
+			parse:  parseAsync,
+		},
+		{
+			name:   "async-unknown",
+			kind:   evidence.NCCLAsync,
+			anchor: "unknown event type",
+			source: ib,
+			parse:  parseAsync,
+		},
 		{
 			name: "cts-unused", kind: evidence.NCCLFault,
 			anchor: "completion for a CTS but retrieved an 'unused' request",

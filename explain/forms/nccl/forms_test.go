@@ -1,16 +1,13 @@
 package nccl_test
 
 import (
-	"fmt"
-	"maps"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/forms"
 	"github.com/rdmakit/rdmakit/explain/forms/nccl"
+	"github.com/rdmakit/rdmakit/internal/testkit/formtest"
 )
 
 const (
@@ -19,47 +16,7 @@ const (
 	warn = "[2026-11-27 06:34:31] node1:100:140 [2] net_ib/p2p.cc:515 (ncclIbTest) NCCL WARN "
 )
 
-// read returns the event of a line as "kind name=value …", without the source file.
-func read(t *testing.T, line string) []string {
-	t.Helper()
-	var got []string
-	for _, e := range forms.NewMatcher(nccl.Table()).Read(&evidence.Line{Text: line}) {
-		var b strings.Builder
-		b.WriteString(string(e.Kind))
-		for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
-			if name != "source" {
-				fmt.Fprintf(&b, " %s=%s", name, e.Fields[name])
-			}
-		}
-		if e.Since != "" || e.Until != "" {
-			fmt.Fprintf(&b, " (%s–%s)", e.Since, e.Until)
-		}
-		got = append(got, b.String())
-	}
-	return got
-}
-
-// TestForms reads testdata/forms.txt: a line, and below it its event.
-func TestForms(t *testing.T) {
-	data, err := os.ReadFile("testdata/forms.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases := 0
-	for block := range strings.SplitSeq(string(data), "\n\n") {
-		line, want, ok := strings.Cut(strings.TrimSpace(block), "\n\t")
-		if !ok {
-			continue // the comment
-		}
-		cases++
-		if got := read(t, line); len(got) != 1 || got[0] != want {
-			t.Errorf("%s\n got %q\nwant %q", line, got, want)
-		}
-	}
-	if cases < 70 {
-		t.Errorf("%d cases, want at least 70", cases)
-	}
-}
+func TestForms(t *testing.T) { formtest.Run(t, "testdata/forms.txt", nccl.Table()) }
 
 func TestHead(t *testing.T) {
 	for _, c := range []struct {
@@ -82,25 +39,9 @@ func TestHead(t *testing.T) {
 }
 
 func TestGluedLines(t *testing.T) {
-	line := info + "Using network IB" + "node2:7:8 [0] NCCL INFO Using network Socket"
-	got := read(t, line)
-	// The host of the second line is glued to the message of the first, which has one word.
-	if len(got) == 0 {
-		t.Fatalf("no event in %q", line)
-	}
-	got = read(t, info+"Connected all rings node2:7:8 [0] NCCL INFO Using network Socket")
+	got := formtest.Events(info+"Connected all rings node2:7:8 [0] NCCL INFO Using network Socket", nccl.Table())
 	if want := []string{"nccl.connected what=all rings", "nccl.network network=Socket"}; !slices.Equal(got, want) {
 		t.Errorf("glued lines = %q, want %q", got, want)
-	}
-}
-
-func TestNamesAreUnique(t *testing.T) {
-	seen := map[string]bool{}
-	for _, f := range nccl.Table().Forms {
-		if seen[f.Name] {
-			t.Errorf("two forms %s", f.Name)
-		}
-		seen[f.Name] = true
 	}
 }
 

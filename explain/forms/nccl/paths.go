@@ -33,7 +33,13 @@ func pathRows() []row {
 			anchor: "NET/IB: Dev ", until: "2.19.4", source: "transport/net_ib.cc",
 			parse: parseQP,
 		},
-		{name: "channel", kind: evidence.NCCLChannel, anchor: " via ", source: "transport/net.cc", parse: parseChannel},
+		{
+			name:   "channel",
+			kind:   evidence.NCCLChannel,
+			anchor: " via ",
+			source: "transport/net.cc",
+			parse:  parseChannel,
+		},
 		{
 			name: "connected", kind: evidence.NCCLConnected,
 			anchor: "Connected ", source: "transport/generic.cc",

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/forms/posix"
 )
 
 // socketRows are TCP connections: those of the bootstrap, and of the socket network.
@@ -38,7 +39,13 @@ func socketRows() []row {
 			anchor: "Connection closed by remote peer", source: socket,
 			parse: parsePeer,
 		},
-		{name: "reset", kind: evidence.NCCLPeerClosed, anchor: "Call to recv from ", source: socket, parse: parsePeer},
+		{
+			name:   "reset",
+			kind:   evidence.NCCLPeerClosed,
+			anchor: "Call to recv from ",
+			source: socket,
+			parse:  parsePeer,
+		},
 		{
 			name: "reset-send", kind: evidence.NCCLPeerClosed,
 			anchor: "Call to send to ", source: socket,
@@ -87,7 +94,7 @@ func socketRows() []row {
 			name: "socket-creation", kind: evidence.NCCLFault,
 			anchor: "Socket creation failed", source: socket,
 			parse: func(m, _ string, f evidence.Fields) bool {
-				f["what"], f["errno"] = "socket-creation", errno(m)
+				f["what"], f["errno"] = "socket-creation", posix.Errno(m)
 				return true
 			},
 		},
@@ -105,7 +112,7 @@ func parseConnect(m, before string, f evidence.Fields) bool {
 			}
 		}
 	}
-	if n := errno(before + m); n != "" {
+	if n := posix.Errno(before + m); n != "" {
 		f["errno"] = n
 	}
 	return f["address"] != "" || f["errno"] != ""
@@ -122,7 +129,7 @@ func parsePeer(m, before string, f evidence.Fields) bool {
 			break
 		}
 	}
-	if n := errno(m); n != "" {
+	if n := posix.Errno(m); n != "" {
 		f["errno"] = n
 	}
 	return true

@@ -9,7 +9,13 @@ import (
 // startRows are versions, settings and initialization.
 func startRows() []row {
 	return []row{
-		{name: "version", kind: evidence.NCCLVersion, anchor: "NCCL version ", source: "init.cc", parse: parseVersion},
+		{
+			name:   "version",
+			kind:   evidence.NCCLVersion,
+			anchor: "NCCL version ",
+			source: "init.cc",
+			parse:  parseVersion,
+		},
 		{
 			name: "version-rccl", kind: evidence.NCCLVersion, anchor: "RCCL version ", source: "init.cc",
 			parse: parseVersion,
@@ -53,7 +59,11 @@ func startRows() []row {
 			name: "ranks", kind: evidence.NCCLRanks, anchor: " nNodes ", since: "2.20", source: "init.cc",
 			parse: func(m, before string, f evidence.Fields) bool {
 				pairs(before+m, f, map[string]string{
-					"comm": "comm", "rank": "rank", "nRanks": "nranks", "nNodes": "nnodes", "localRanks": "localranks",
+					"comm":       "comm",
+					"rank":       "rank",
+					"nRanks":     "nranks",
+					"nNodes":     "nnodes",
+					"localRanks": "localranks",
 				})
 				return digits(f["nnodes"])
 			},
@@ -84,7 +94,8 @@ func parseEnv(link string) func(m, before string, f evidence.Fields) bool {
 			return false
 		}
 		name := words[len(words)-1]
-		if !strings.HasPrefix(name, "NCCL_") && !strings.HasPrefix(name, "RCCL_") && !strings.HasPrefix(name, "OFI_") {
+		if !strings.HasPrefix(name, "NCCL_") && !strings.HasPrefix(name, "RCCL_") &&
+			!strings.HasPrefix(name, "OFI_") {
 			return false
 		}
 		value := m[len(link):]

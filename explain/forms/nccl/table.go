@@ -10,7 +10,15 @@ import (
 
 // Table returns the forms of NCCL and RCCL. The last ones take every other warning.
 func Table() forms.Table {
-	rows := slices.Concat(startRows(), networkRows(), pathRows(), verbRows(), completionRows(), socketRows(), endRows())
+	rows := slices.Concat(
+		startRows(),
+		networkRows(),
+		pathRows(),
+		verbRows(),
+		completionRows(),
+		socketRows(),
+		endRows(),
+	)
 	t := forms.Table{
 		Program: "NCCL", Markers: []string{" NCCL ", "NCCL version ", "RCCL version "}, Split: splitGlued,
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/forms/posix"
 )
 
 // verbRows are calls of libibverbs that failed, and devices that don't fit together.
@@ -31,7 +32,7 @@ func verbRows() []row {
 			name: "gid-version", kind: evidence.NCCLFault,
 			anchor: "failed in ncclIbRoceGetVersionNum", since: "2.21",
 			source: ib, parse: func(m, _ string, f evidence.Fields) bool {
-				f["what"], f["errno"] = "gid-version", errno(m)
+				f["what"], f["errno"] = "gid-version", posix.Errno(m)
 				return true
 			},
 		},
@@ -87,7 +88,7 @@ func parseVerb(m, _ string, f evidence.Fields) bool {
 	}
 	if n := firstWord(with); digits(n) {
 		f["errno"] = n
-	} else if n := errno(m); n != "" {
+	} else if n := posix.Errno(m); n != "" {
 		f["errno"] = n
 	}
 	if s, ok := between(m, "on dev ", ","); ok {

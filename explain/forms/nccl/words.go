@@ -98,33 +98,6 @@ func interfaces(s string) []string {
 	return list
 }
 
-// errnos are the error texts of the C library that NCCL prints without the number.
-var errnos = map[string]int{
-	"Operation not permitted": 1, "No such file or directory": 2, "Input/output error": 5, "Bad file descriptor": 9,
-	"Resource temporarily unavailable": 11, "Cannot allocate memory": 12, "Permission denied": 13, "Bad address": 14,
-	"Device or resource busy": 16, "No such device": 19, "Invalid argument": 22, "No space left on device": 28,
-	"Broken pipe": 32, "Function not implemented": 38, "No data available": 61, "Protocol error": 71,
-	"Protocol not supported": 93, "Operation not supported": 95, "Address family not supported by protocol": 97,
-	"Address already in use": 98, "Cannot assign requested address": 99, "Network is down": 100,
-	"Network is unreachable": 101, "Connection reset by peer": 104, "No buffer space available": 105,
-	"Connection timed out": 110, "Connection refused": 111, "Host is down": 112, "No route to host": 113,
-	"Remote I/O error": 121,
-}
-
-// errno returns the error number in a text: "… 110 Connection timed out", "113(No route to host)",
-// "errno 110", or only the text; "" if there is none.
-func errno(s string) string {
-	if n, ok := between(s, " errno ", ""); ok && digits(firstWord(n)) && firstWord(n) != "115" {
-		return firstWord(n)
-	}
-	for text, n := range errnos {
-		if strings.Contains(s, text) {
-			return strconv.Itoa(n)
-		}
-	}
-	return ""
-}
-
 // firstWord returns the digits or letters at the beginning of s.
 func firstWord(s string) string {
 	end := 0

@@ -1,0 +1,213 @@
+// Package torch has the forms of lines of PyTorch and of what runs jobs of it: Gloo, Ray, vLLM,
+// torchrun, Python.
+//
+//	matcher := forms.NewMatcher(torch.Table())
+//
+// Sources are the files of the repositories that the rows name.
+package torch
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/forms"
+	"github.com/rdmakit/rdmakit/explain/forms/posix"
+)
+
+// Table returns the forms.
+func Table() forms.Table {
+	return forms.Table{
+		Program: "PyTorch and its launchers",
+		Markers: []string{
+			"ProcessGroup",
+			"Watchdog",
+			"watchdog",
+			"torch",
+			"Gloo",
+			"gloo",
+			"Ray",
+			"ray::",
+			"shared memory broadcast",
+			"Traceback",
+			"ncclInternalError",
+			"ncclSystemError",
+			"ncclRemoteError",
+			"ncclUnhandledCudaError",
+			"ncclInvalidUsage",
+			"Signals.SIGKILL",
+			"signal 9",
+			"Killed",
+			"exitcode",
+			"EngineCore",
+			"DistBackendError",
+			"ActorDiedError",
+			"OutOfMemoryError",
+		},
+		Forms: forms.Rows("torch", rows(), rankOf),
+	}
+}
+
+// group is where the watchdog is.
+const group = "pytorch/pytorch, ProcessGroupNCCL.cpp"
+
+func rows() []forms.Row { //nolint:funlen // a table
+	return []forms.Row{
+		{
+			Name:   "watchdog",
+			Kind:   evidence.TorchWatchdog,
+			Anchor: "caught collective operation timeout: WorkNCCL(",
+			Source: group,
+			Parse: func(m, before string, f evidence.Fields) bool {
+				f["seq"], f["op"] = forms.Between(m, "SeqNum=", ","), forms.Between(m, "OpType=", ",")
+				f["timeoutMs"] = forms.Between(m, "Timeout(ms)=", ")")
+				f["ranMs"] = forms.Word(m, "ran for ")
+				f["group"] = forms.Between(before, "PG GUID ", " Rank")
+				return f["op"] != ""
+			},
+		},
+		{
+			Name: "stuck", Kind: evidence.TorchStuck, Anchor: "watchdog got stuck for ", Source: group,
+			Parse: forms.Words("seconds", "got stuck for "),
+		},
+		{Name: "heartbeat", Kind: evidence.TorchStuck, Anchor: "eartbeat monitor timed out", Source: group},
+		{
+			Name:   "exception",
+			Kind:   evidence.TorchException,
+			Anchor: "detected by watchdog at work: ",
+			Source: group,
+			Parse: forms.Words(
+				"seq",
+				"at work: ",
+				"enqueued",
+				"last enqueued NCCL work: ",
+				"completed",
+				"last completed NCCL work: ",
+			),
+		},
+		{
+			Name: "aborted", Kind: evidence.TorchException, Anchor: "Some NCCL operations have failed or timed out",
+			Source: group,
+		},
+		{
+			Name: "mismatch", Kind: evidence.TorchMismatch, Anchor: "Detected mismatch between collectives on ranks",
+			Source: "pytorch/pytorch, ProcessGroupWrapper.cpp",
+		},
+		{
+			Name:   "nccl-error",
+			Kind:   evidence.TorchNCCLError,
+			Anchor: "nccl",
+			Source: "pytorch/pytorch, NCCLUtils.hpp",
+			Parse: func(m, _ string, f evidence.Fields) bool {
+				word, _, _ := strings.Cut(m, ":")
+				switch word {
+				case "ncclInternalError",
+					"ncclSystemError",
+					"ncclRemoteError",
+					"ncclUnhandledCudaError",
+					"ncclInvalidUsage":
+					f["class"] = word
+					return true
+				}
+				return false
+			},
+		},
+		{
+			Name: "backend-error", Kind: evidence.TorchNCCLError, Anchor: "DistBackendError",
+			Source: "pytorch/pytorch, NCCLUtils.hpp",
+		},
+		{
+			Name:   "gloo",
+			Kind:   evidence.GlooConnect,
+			Anchor: "connectFullMesh failed",
+			Source: "pytorch/gloo, transport/tcp",
+			Parse:  parseGloo,
+		},
+		{
+			Name: "gloo-pair", Kind: evidence.GlooConnect, Anchor: "timed out connecting: SO_ERROR",
+			Source: "pytorch/gloo", Parse: parseGloo,
+		},
+		{
+			Name: "gloo-closed", Kind: evidence.PythonTraceback, Anchor: "gloo/transport/tcp/pair.cc",
+			Source: "pytorch/gloo, transport/tcp/pair.cc",
+		},
+		{
+			Name:   "store",
+			Kind:   evidence.TorchStore,
+			Anchor: "client socket has timed out after",
+			Source: "pytorch/pytorch, socket.cpp",
+			Parse: func(m, before string, f evidence.Fields) bool {
+				f["address"] = strings.Trim(forms.Word(m, "connect to ("), "()")
+				return true
+			},
+		},
+		{
+			Name:   "broadcast",
+			Kind:   evidence.VLLMBroadcast,
+			Anchor: "No available shared memory broadcast block found in ",
+			Source: "vllm-project/vllm, shm_broadcast.py",
+			Parse:  forms.Words("seconds", "found in "),
+		},
+		{
+			Name: "sigkill", Kind: evidence.ProgramKilled, Anchor: "SIGKILL", Source: "pytorch/pytorch, elastic",
+			Parse: forms.Fixed("signal", "9"),
+		},
+		{
+			Name: "signal", Kind: evidence.ProgramKilled, Anchor: "on signal ", Source: "open-mpi/ompi, orterun",
+			Parse: func(m, before string, f evidence.Fields) bool {
+				f["signal"], f["host"] = forms.Word(m, "on signal "), forms.Word(before, "on node ")
+				n, err := strconv.Atoi(f["signal"])
+				return err == nil && n < 65 && strings.Contains(before, "exited")
+			},
+		},
+		{
+			Name:   "ray-died",
+			Kind:   evidence.RayError,
+			Anchor: "ActorDiedError",
+			Source: "ray-project/ray, exceptions.py",
+		},
+		{
+			Name: "ray-task", Kind: evidence.RayError, Anchor: "ray.exceptions.",
+			Source: "ray-project/ray, exceptions.py",
+		},
+		{
+			Name: "traceback", Kind: evidence.PythonTraceback, Anchor: "Traceback (most recent call last)",
+			Source: "Python",
+		},
+		{
+			Name: "version", Kind: evidence.TorchVersion, Anchor: "PyTorch version", Info: true,
+			Source: "pytorch/pytorch, collect_env.py", Parse: forms.Words("version", "PyTorch version: "),
+		},
+	}
+}
+
+// rankOf takes the rank from "[Rank 3]" or "[rank3]" in the line.
+func rankOf(text string, e *evidence.Event) {
+	for _, mark := range [...]string{"[Rank ", "[rank", " Rank "} {
+		_, rest, ok := strings.Cut(text, mark)
+		if !ok {
+			continue
+		}
+		end := 0
+		for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
+			end++
+		}
+		if n, err := strconv.Atoi(rest[:end]); err == nil {
+			e.Process.Rank = n
+			e.Fields["rank"] = rest[:end]
+			return
+		}
+	}
+}
+
+// parseGloo reads "connectFullMesh failed with [… ] timed out connecting: SO_ERROR: Connection
+// refused, remote=[127.0.0.1]:45321".
+func parseGloo(m, before string, f evidence.Fields) bool {
+	remote := forms.Between(m, "remote=", "")
+	if strings.HasPrefix(remote, "[") {
+		f["remote"] = forms.Between(remote, "[", "]")
+		f["port"] = forms.Word(remote, "]:")
+	}
+	f["errno"] = posix.Errno(before + m)
+	return true
+}

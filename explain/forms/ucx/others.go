@@ -1,0 +1,183 @@
+package ucx
+
+import (
+	"strings"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/forms"
+	"github.com/rdmakit/rdmakit/explain/forms/posix"
+)
+
+// statusTexts are the texts of ibv_wc_status_str (rdma-core, libibverbs/enum_strs.c) that programs
+// print instead of the number.
+var statusTexts = []struct{ text, status string }{
+	{"transport retry counter exceeded", "12"},
+	{"RNR retry counter exceeded", "13"},
+	{"local length error", "1"},
+	{"local QP operation error", "2"},
+	{"local protection error", "4"},
+	{"Work Request Flushed Error", "5"},
+	{"bad response error", "7"},
+	{"local access error", "8"},
+	{"remote invalid request error", "9"},
+	{"remote access error", "10"},
+	{"remote operation error", "11"},
+	{"aborted error", "16"},
+	{"general error", "21"},
+}
+
+// StatusOf returns the number of the status whose text is in s, "" if there is none.
+func StatusOf(s string) string {
+	for _, t := range statusTexts {
+		if strings.Contains(s, t.text) {
+			return t.status
+		}
+	}
+	return ""
+}
+
+// Mooncake returns the forms of Mooncake's transfer engine.
+func Mooncake() forms.Table {
+	endpoint, worker := "kvcache-ai/Mooncake, rdma_endpoint.cpp", "kvcache-ai/Mooncake, worker_pool.cpp"
+	call := func(name, anchor, verb string) forms.Row {
+		return forms.Row{
+			Name: name, Kind: evidence.MooncakeVerb, Anchor: anchor, Source: endpoint,
+			Parse: func(m, before string, f evidence.Fields) bool {
+				f["call"], f["errno"] = verb, bracketErrno(m)
+				f["next"] = forms.Word(m, "QP to ")
+				return true
+			},
+		}
+	}
+	return forms.Table{
+		Program: "Mooncake",
+		Markers: []string{
+			"rdma_endpoint.cpp",
+			"worker_pool.cpp",
+			"rdma_context.cpp",
+			"rdma_transport.cpp",
+			"RDMA device: ",
+		},
+		Forms: forms.Rows("mooncake", []forms.Row{
+			call("modify", "Failed to modify QP to ", "ibv_modify_qp"),
+			call("register", "Failed to register memory ", "ibv_reg_mr"),
+			call("create-cq", "Failed to create completion queue", "ibv_create_cq"),
+			call("create-qp", "Failed to create QP", "ibv_create_qp"),
+			call("open", "Failed to open device ", "ibv_open_device"),
+			{
+				Name: "failed", Kind: evidence.MooncakeFailed, Anchor: "Process failed for slice", Source: worker,
+				Parse: func(m, _ string, f evidence.Fields) bool {
+					f["status"], f["device"] = StatusOf(m), forms.Word(m, "local_nic: ")
+					f["device"], _, _ = strings.Cut(lastPart(f["device"], "@"), ":")
+					f["peer"], f["retries"] = forms.Word(m, "peer_nic: "), forms.Word(m, "retry_cnt: ")
+					return true
+				},
+			},
+			{
+				Name:   "device",
+				Kind:   evidence.MooncakeDevice,
+				Anchor: "RDMA device: ",
+				Info:   true,
+				Source: "kvcache-ai/Mooncake, rdma_context.cpp",
+				Parse: func(m, _ string, f evidence.Fields) bool {
+					f["device"], f["lid"] = forms.Word(m, "RDMA device: "), forms.Word(m, "LID: ")
+					_, gid, _ := strings.Cut(m, "(GID_Index ")
+					f["gidIndex"], gid, _ = strings.Cut(gid, ")")
+					f["gid"] = compactGID(strings.TrimSpace(gid))
+					return f["device"] != ""
+				},
+			},
+		}, nil),
+	}
+}
+
+// bracketErrno returns the number at the end of "…: Connection timed out [110]".
+func bracketErrno(s string) string {
+	if i := strings.LastIndex(s, " ["); i >= 0 {
+		n := strings.TrimSuffix(strings.TrimSpace(s[i+2:]), "]")
+		if n != "" && strings.Trim(n, "0123456789") == "" {
+			return n
+		}
+	}
+	return posix.Errno(s)
+}
+
+func lastPart(s, mark string) string {
+	if i := strings.LastIndex(s, mark); i >= 0 {
+		return s[i+len(mark):]
+	}
+	return s
+}
+
+// compactGID turns "fe:80:00:…" with 16 groups of one byte into 8 groups of two.
+func compactGID(s string) string {
+	parts := strings.Split(strings.TrimRight(s, ", "), ":")
+	if len(parts) != 16 {
+		return s
+	}
+	var groups []string
+	for i := 0; i < 16; i += 2 {
+		groups = append(groups, parts[i]+parts[i+1])
+	}
+	return strings.Join(groups, ":")
+}
+
+// Libfabric returns the forms of libfabric, its plugin for NCCL, and Open MPI.
+func Libfabric() forms.Table {
+	return forms.Table{
+		Program: "libfabric and MPI",
+		Markers: []string{"libfabric:", "NET/OFI", "efa", "EFA", "mpirun", "orted", "ORTE", "PRTE", "openib", "btl_"},
+		Forms: forms.Rows("libfabric", []forms.Row{
+			{
+				Name:   "efa-insert",
+				Kind:   evidence.EFAError,
+				Anchor: "Unable to insert remote address",
+				Source: "aws/aws-ofi-nccl",
+			},
+			{
+				Name:   "efa-status",
+				Kind:   evidence.EFAError,
+				Anchor: "Unresponsive",
+				Source: "ofiwg/libfabric, prov/efa",
+				Parse:  forms.Fixed("status", "13"),
+			},
+			{
+				Name:   "efa-unreachable",
+				Kind:   evidence.EFAError,
+				Anchor: "Unreachable remote",
+				Source: "ofiwg/libfabric, prov/efa",
+				Parse:  forms.Fixed("status", "15"),
+			},
+			{
+				Name:   "completion",
+				Kind:   evidence.LibfabricError,
+				Anchor: "ompletion with error",
+				Source: "aws/aws-ofi-nccl",
+				Parse: func(m, before string, f evidence.Fields) bool {
+					f["status"] = strings.TrimRight(forms.Word(m, "error "), ".")
+					return strings.Contains(before, "OFI") || strings.Contains(before, "libfabric")
+				},
+			},
+			{
+				Name:   "port-error",
+				Kind:   evidence.VerbsAsync,
+				Anchor: "IBV_EVENT_PORT_ERR",
+				Source: "open-mpi/ompi, btl_openib_async.c",
+				Parse:  forms.Fixed("event", "port error"),
+			},
+			{
+				Name: "mpi-abort", Kind: evidence.MPIError, Anchor: "MPI_ABORT was invoked", Source: "open-mpi/ompi",
+			},
+			{
+				Name:   "signal",
+				Kind:   evidence.ProgramKilled,
+				Anchor: "exited on signal ",
+				Source: "open-mpi/ompi, orterun",
+				Parse: func(m, before string, f evidence.Fields) bool {
+					f["signal"], f["host"] = forms.Word(m, "on signal "), forms.Word(before, "on node ")
+					return true
+				},
+			},
+		}, nil),
+	}
+}

@@ -1,0 +1,277 @@
+// Package verbs has the forms of lines of programs that use verbs directly: perftest, rdma_cm's
+// programs, and what libibverbs' providers and other programs print of completions and calls.
+//
+//	matcher := forms.NewMatcher(verbs.Perftest(), verbs.Other())
+package verbs
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/forms"
+	"github.com/rdmakit/rdmakit/explain/forms/posix"
+	"github.com/rdmakit/rdmakit/explain/forms/ucx"
+)
+
+// Source files of perftest.
+const (
+	resources  = "linux-rdma/perftest, src/perftest_resources.c"
+	parameters = "linux-rdma/perftest, src/perftest_parameters.c"
+)
+
+// Perftest returns the forms of perftest.
+func Perftest() forms.Table { //nolint:funlen // a table
+	return forms.Table{
+		Program: "perftest",
+		Markers: []string{
+			" address: LID",
+			" GID: ",
+			"syndrom",
+			"Completion with error at",
+			"Failed to modify QP",
+			"HCA's through the link",
+			"allocate MR",
+			"Device         : ",
+			"GID index       : ",
+			"Link type       : ",
+			"Mtu             : ",
+			"BW average",
+			"t_avg[usec]",
+			"IB device",
+			"Couldn't connect to ",
+			"Failed to create AH",
+			"Unable to create",
+		},
+		Forms: forms.Rows("perftest", []forms.Row{
+			{
+				Name: "status", Kind: evidence.PerftestCompletion, Anchor: "syndrom", Source: resources,
+				Parse: func(m, before string, f evidence.Fields) bool {
+					f["status"] = forms.Word(before, "Failed status ")
+					if n, err := strconv.ParseUint(
+						strings.TrimPrefix(forms.Word(m, "syndrom "), "0x"),
+						16,
+						32,
+					); err == nil {
+						f["vendor"] = strconv.FormatUint(n, 10)
+					}
+					return f["status"] != ""
+				},
+			},
+			{
+				Name: "modify", Kind: evidence.PerftestModify, Anchor: "Failed to modify QP", Source: resources,
+				Parse: func(m, _ string, f evidence.Fields) bool {
+					f["qpn"], f["next"], f["errno"] = forms.Word(
+						m,
+						"modify QP ",
+					), forms.Word(
+						m,
+						" to ",
+					), posix.Errno(
+						m,
+					)
+					return true
+				},
+			},
+			{Name: "link", Kind: evidence.PerftestModify, Anchor: "HCA's through the link", Source: resources},
+			{
+				Name: "ah", Kind: evidence.PerftestModify, Anchor: "Failed to create AH", Source: resources,
+				Parse: forms.Fixed("call", "ibv_create_ah"),
+			},
+			{
+				Name: "memory", Kind: evidence.PerftestMemory, Anchor: "allocate MR", Source: resources,
+				Parse: func(m, before string, f evidence.Fields) bool {
+					f["errno"] = posix.Errno(m)
+					if strings.Contains(before+m, "cuda") || strings.Contains(before+m, "GPU") {
+						f["gpu"] = "yes"
+					}
+					return true
+				},
+			},
+			{
+				Name: "device-missing", Kind: evidence.PerftestDevice, Anchor: "IB device", Source: resources,
+				Parse: func(m, _ string, f evidence.Fields) bool {
+					f["device"] = forms.Word(m, "IB device ")
+					return strings.Contains(m, "not found") || strings.Contains(m, "No IB devices")
+				},
+			},
+			{Name: "no-device", Kind: evidence.PerftestDevice, Anchor: "No IB devices found", Source: resources},
+			{Name: "no-detect", Kind: evidence.PerftestDevice, Anchor: "Did not detect devices", Source: resources},
+			{
+				Name:   "connect",
+				Kind:   evidence.PerftestConnect,
+				Anchor: "Couldn't connect to ",
+				Source: "linux-rdma/perftest, src/perftest_communication.c",
+				Parse: func(m, _ string, f evidence.Fields) bool {
+					f["address"], f["port"], _ = strings.Cut(forms.Word(m, "connect to "), ":")
+					return true
+				},
+			},
+			{
+				Name:   "device",
+				Kind:   evidence.PerftestPort,
+				Anchor: "Device         : ",
+				Info:   true,
+				Source: parameters,
+				Parse:  forms.Words("device", "Device         : "),
+			},
+			{
+				Name:   "link-type",
+				Kind:   evidence.PerftestPort,
+				Anchor: "Link type       : ",
+				Info:   true,
+				Source: parameters,
+				Parse:  forms.Words("link", "Link type       : "),
+			},
+			{
+				Name:   "gid-index",
+				Kind:   evidence.PerftestPort,
+				Anchor: "GID index       : ",
+				Info:   true,
+				Source: parameters,
+				Parse:  forms.Words("gidIndex", "GID index       : "),
+			},
+			{
+				Name:   "mtu",
+				Kind:   evidence.PerftestPort,
+				Anchor: "Mtu             : ",
+				Info:   true,
+				Source: parameters,
+				Parse: func(m, _ string, f evidence.Fields) bool {
+					f["mtu"] = strings.TrimSuffix(forms.Word(m, "Mtu             : "), "[B]")
+					f["mtu"], _, _ = strings.Cut(f["mtu"], "[")
+					return f["mtu"] != ""
+				},
+			},
+			{
+				Name:   "address",
+				Kind:   evidence.PerftestAddress,
+				Anchor: " address: LID ",
+				Info:   true,
+				Source: parameters,
+				Parse: func(m, before string, f evidence.Fields) bool {
+					f["side"] = strings.ToLower(strings.TrimSpace(before))
+					f["lid"], f["qpn"], f["psn"] = forms.Word(m, "LID "), forms.Word(m, "QPN "), forms.Word(m, "PSN ")
+					return true
+				},
+			},
+			{
+				Name: "gid", Kind: evidence.PerftestAddress, Anchor: " GID: ", Info: true, Source: parameters,
+				Parse: func(m, before string, f evidence.Fields) bool {
+					f["gid"] = decimalGID(forms.Word(m, "GID: "))
+					return f["gid"] != "" && strings.TrimSpace(before) == ""
+				},
+			},
+			{Name: "result", Kind: evidence.PerftestResult, Anchor: "BW average", Info: true, Source: parameters},
+			{Name: "latency", Kind: evidence.PerftestResult, Anchor: "t_avg[usec]", Info: true, Source: parameters},
+		}, nil),
+	}
+}
+
+// decimalGID turns "00:00:00:00:00:00:00:00:00:00:255:255:10:00:00:01" (each byte in decimal, as
+// perftest prints it) into a GID; "" if it isn't one.
+func decimalGID(s string) string {
+	parts := strings.Split(s, ":")
+	if len(parts) != 16 {
+		return ""
+	}
+	var b strings.Builder
+	for i, p := range parts {
+		n, err := strconv.ParseUint(p, 10, 8)
+		if err != nil {
+			return ""
+		}
+		if i > 0 && i%2 == 0 {
+			b.WriteByte(':')
+		}
+		b.WriteString(strconv.FormatUint(n|0x100, 16)[1:])
+	}
+	return b.String()
+}
+
+// Other returns the forms of other programs: completions by number or text, calls that failed,
+// events of rdma_cm, and dumps of completion queue entries.
+func Other() forms.Table {
+	return forms.Table{
+		Program: "verbs programs",
+		Markers: []string{
+			"RDMA_CM_EVENT",
+			"rdma_",
+			"ibv_",
+			"IBV_",
+			"wc status",
+			"wc.status",
+			"retry counter exceeded",
+			"protection error",
+			"remote access error",
+			"remote invalid request error",
+			"got completion with error",
+			"Error CQE",
+			"error cqe",
+			"local length error",
+			"Work Request Flushed",
+			"failed with status",
+		},
+		Forms: forms.Rows("verbs", []forms.Row{
+			{
+				Name: "cm-event", Kind: evidence.CMAEvent, Anchor: "RDMA_CM_EVENT_", Source: "rdma-core, librdmacm",
+				Parse: func(m, _ string, f evidence.Fields) bool {
+					f["event"] = strings.TrimPrefix(forms.Word(m, ""), "RDMA_CM_EVENT_")
+					f["error"] = strings.TrimLeft(forms.Word(m, "error "), "-")
+					switch f["event"] {
+					case "ADDR_ERROR", "ROUTE_ERROR", "CONNECT_ERROR", "UNREACHABLE", "REJECTED", "DEVICE_REMOVAL":
+						return true
+					}
+					return false
+				},
+			},
+			{
+				Name: "call", Kind: evidence.VerbsError, Anchor: "ibv_", Source: "ibv_*(3)",
+				Parse: func(m, _ string, f evidence.Fields) bool {
+					end := strings.IndexAny(m, " (:,;.")
+					if end < 0 || !failed(m) {
+						return false
+					}
+					f["call"], f["errno"] = m[:end], posix.Errno(m)
+					return true
+				},
+			},
+			{
+				Name:   "status-text",
+				Kind:   evidence.VerbsCompletion,
+				Anchor: "e",
+				Source: "rdma-core, libibverbs/enum_strs.c",
+				Parse: func(m, before string, f evidence.Fields) bool {
+					f["status"] = ucx.StatusOf(before + m)
+					return f["status"] != ""
+				},
+			},
+			{
+				Name: "status-number", Kind: evidence.VerbsCompletion, Anchor: "status", Source: "ibv_poll_cq(3)",
+				Parse: func(m, before string, f evidence.Fields) bool {
+					rest := strings.TrimLeft(strings.TrimPrefix(m, "status"), " =:(")
+					n := 0
+					for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {
+						n++
+					}
+					f["status"] = rest[:n]
+					if v := forms.Word(m, "vendor_err"); v != "" {
+						f["vendor"] = strings.Trim(v, "=: ")
+					}
+					return n > 0 && n < 3 && rest[:n] != "0" &&
+						(strings.Contains(before, "wc") || strings.Contains(before, "WC"))
+				},
+			},
+		}, nil),
+	}
+}
+
+// failed reports whether a message about a call says that it failed.
+func failed(m string) bool {
+	for _, word := range [...]string{"fail", "Fail", "error", "Error", "unable", "cannot"} {
+		if strings.Contains(m, word) {
+			return true
+		}
+	}
+	return false
+}
