@@ -90,6 +90,7 @@ func readInput(ctx context.Context, in input.Input, store *evidence.Store, o Opt
 	}
 	lines := logline.NewReader(in.Reader, in.Name)
 	matcher := forms.NewMatcher(tables()...)
+	lines.Wanted = matcher.Wants
 	for lines.Next() {
 		result.Lines++
 		for _, e := range matcher.Read(lines.Line()) {

@@ -6,8 +6,6 @@
 package forms
 
 import (
-	"strings"
-
 	"github.com/rdmakit/rdmakit/explain/evidence"
 )
 
@@ -26,25 +24,55 @@ type Table struct {
 
 // Matcher matches lines with the forms of several tables. One goroutine may use it.
 type Matcher struct {
-	tables []Table
-	found  []*evidence.Event
-	counts map[string]int
+	tables  []compiled
+	markers *automaton
+	owner   []int // of a marker: the table
+	marked  []bool
+	found   []*evidence.Event
+	counts  map[string]int
+}
+
+// compiled is a table with a search for the anchors of its forms.
+type compiled struct {
+	Table
+	anchors *automaton
+	at      []int // of a form: where its anchor is first found in the line, -1 if it isn't
 }
 
 // NewMatcher returns a matcher for the tables, which are tried in this order.
 func NewMatcher(tables ...Table) *Matcher {
-	return &Matcher{tables: tables, counts: map[string]int{}}
+	m := &Matcher{counts: map[string]int{}, marked: make([]bool, len(tables))}
+	var markers []string
+	for i, t := range tables {
+		c := compiled{Table: t, at: make([]int, len(t.Forms))}
+		var anchors []string
+		for _, f := range t.Forms {
+			anchors = append(anchors, f.Anchor)
+		}
+		c.anchors = newAutomaton(anchors)
+		m.tables = append(m.tables, c)
+		for _, marker := range t.Markers {
+			markers = append(markers, marker)
+			m.owner = append(m.owner, i)
+		}
+	}
+	m.markers = newAutomaton(markers)
+	return m
 }
+
+// Wants reports whether a raw line may be one of a known program: all others have no events.
+func (m *Matcher) Wants(raw []byte) bool { return m.markers.contains(raw) }
 
 // Read returns the events of a line; the slice is valid until the next call.
 func (m *Matcher) Read(l *evidence.Line) []*evidence.Event {
 	m.found = m.found[:0]
+	clear(m.marked)
+	m.markers.scan(l.Text, func(marker uint16, _ int) { m.marked[m.owner[marker]] = true })
 	for i := range m.tables {
-		t := &m.tables[i]
-		if !t.marks(l.Text) {
+		if !m.marked[i] {
 			continue
 		}
-		m.counts[t.Program]++
+		t := &m.tables[i]
 		if t.Split == nil {
 			m.match(t, l)
 		} else {
@@ -56,33 +84,39 @@ func (m *Matcher) Read(l *evidence.Line) []*evidence.Event {
 			l.Text = whole
 		}
 		if len(m.found) > 0 {
+			m.counts[t.Program]++
+			return m.found
+		}
+	}
+	for i := range m.tables {
+		if m.marked[i] {
+			m.counts[m.tables[i].Program]++
 			break
 		}
 	}
 	return m.found
 }
 
-func (t *Table) marks(text string) bool {
-	for _, marker := range t.Markers {
-		if strings.Contains(text, marker) {
-			return true
-		}
+// match adds the event of the first form that the line has.
+func (m *Matcher) match(t *compiled, l *evidence.Line) {
+	for i := range t.at {
+		t.at[i] = -1
 	}
-	return false
-}
-
-func (m *Matcher) match(t *Table, l *evidence.Line) {
+	t.anchors.scan(l.Text, func(form uint16, end int) {
+		if t.at[form] < 0 {
+			t.at[form] = end - len(t.Forms[form].Anchor)
+		}
+	})
 	for i := range t.Forms {
 		f := &t.Forms[i]
-		at := strings.Index(l.Text, f.Anchor)
-		if at < 0 {
+		if t.at[i] < 0 {
 			continue
 		}
 		e := &evidence.Event{
 			Kind: f.Kind, Place: l.Place, Process: l.Process, Time: l.Time, Fields: evidence.Fields{},
 			Form: f.Name, Since: f.Since, Until: f.Until,
 		}
-		if f.Parse(l, at, e) {
+		if f.Parse(l, t.at[i], e) {
 			m.found = append(m.found, e)
 			return
 		}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/forms"
+	"github.com/rdmakit/rdmakit/explain/forms/internal/formtest"
 	"github.com/rdmakit/rdmakit/explain/forms/nccl"
-	"github.com/rdmakit/rdmakit/internal/testkit/formtest"
 )
 
 const (

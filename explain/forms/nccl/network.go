@@ -166,7 +166,7 @@ func parseDevices(m, _ string, f evidence.Fields) bool {
 		if !ok || len(parts) < 2 || parts[0] == "" || !digits(parts[1]) {
 			continue
 		}
-		devices = append(devices, parts[0]+":"+parts[1]+"/"+link)
+		devices = append(devices, parts[0]+":"+parts[1]+"/"+strings.TrimRight(link, "."))
 	}
 	f["devices"] = strings.Join(devices, " ")
 	if list := interfaces(oob); len(list) > 0 {

@@ -104,7 +104,7 @@ func socketRows() []row {
 // parseConnect reads "… Connect to 10.0.0.1<40000> failed : Connection refused", "… returned 113(No
 // route to host) errno 115(…)" and "… returned Connection refused, exceeded error retry count".
 func parseConnect(m, before string, f evidence.Fields) bool {
-	for _, mark := range [...]string{"onnect to ", "to "} {
+	for _, mark := range [...]string{"onnect to ", "onnect: ", "to "} {
 		if s, ok := between(before+m, mark, ""); ok {
 			if a, p, ok := socketAddress(s); ok && strings.ContainsAny(a, ".:") {
 				f["address"], f["port"] = a, p
