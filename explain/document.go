@@ -29,8 +29,10 @@ type Document struct {
 	Schema   string            `json:"schema"`
 	Verdict  Verdict           `json:"verdict"`
 	Findings []FindingDocument `json:"findings"`
-	Facts    FactsDocument     `json:"facts"`
-	Inputs   []InputDocument   `json:"inputs"`
+	// Unexplained are failures that no finding is about.
+	Unexplained []LineDocument  `json:"unexplained,omitempty"`
+	Facts       FactsDocument   `json:"facts"`
+	Inputs      []InputDocument `json:"inputs"`
 }
 
 // FindingDocument is a finding. Causes are ranked.
@@ -172,6 +174,7 @@ func (r *Report) Document() Document {
 	for i := range r.Findings {
 		d.Findings = append(d.Findings, findingDocument(&r.Findings[i]))
 	}
+	d.Unexplained = unexplained(r)
 	for _, in := range r.Inputs {
 		doc := InputDocument{
 			Name: in.Name, Bytes: in.Bytes, Lines: in.Lines, Recognized: maps.Clone(in.Recognized), Binary: in.Binary,
@@ -182,6 +185,30 @@ func (r *Report) Document() Document {
 		d.Inputs = append(d.Inputs, doc)
 	}
 	return d
+}
+
+// First returns the finding that the verdict rests on, and its first cause. The verdict is
+// [VerdictFault].
+func (d *Document) First() (*FindingDocument, *CauseDocument) {
+	i := slices.IndexFunc(d.Findings, func(f FindingDocument) bool { return len(f.Causes) > 0 })
+	return &d.Findings[i], &d.Findings[i].Causes[0]
+}
+
+// unexplained returns the failures whose line isn't in a finding.
+func unexplained(r *Report) []LineDocument {
+	shown := map[*evidence.Event]bool{}
+	for _, f := range r.Findings {
+		for _, e := range f.Events {
+			shown[e] = true
+		}
+	}
+	var list []LineDocument
+	for _, x := range r.Facts.Failures {
+		if !shown[x.Event] {
+			list = append(list, LineDocument{Place: x.Event.Place, Text: x.Event.Text, Count: x.Event.Count})
+		}
+	}
+	return list
 }
 
 func findingDocument(f *rules.Finding) FindingDocument {

@@ -9,6 +9,9 @@ import (
 	"github.com/rdmakit/rdmakit/explain"
 	"github.com/rdmakit/rdmakit/explain/input"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/record/bundle"
+	"github.com/rdmakit/rdmakit/internal/text/output"
+	"github.com/rdmakit/rdmakit/internal/version"
 )
 
 // Commands returns the commands of this package.
@@ -22,7 +25,19 @@ func Schemas() map[string]any {
 	return map[string]any{explain.Schema: explain.Document{}}
 }
 
+// Output formats that only explain has, beside those of all commands.
+const (
+	formatSARIF    output.Format = "sarif"
+	formatMarkdown output.Format = "markdown"
+)
+
+// explainFlags are the flags of explain.
+type explainFlags struct {
+	redact bool
+}
+
 func newExplainCommand(app *cli.App) *cobra.Command {
+	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain FILE...",
 		Short: "Explain what went wrong from the logs of a job",
@@ -37,6 +52,9 @@ mpirun, srun, torchrun, Ray, kubectl and container runtimes, time stamps and col
 A cause is "proven" only if a line decides it. What can't be seen at the level of these logs is said
 under "not visible".
 
+-o markdown is for an issue or a chat, -o sarif for code hosts. --redact hides names and addresses
+and keeps relations: use it before you publish a report.
+
 Exit codes:
 
     0   nothing wrong seen
@@ -46,24 +64,54 @@ Exit codes:
     7   something failed but no cause can be named, or an input could not be read`,
 		Example: `  rdmactl explain job.log
   rdmactl explain logs/ dmesg.txt
+  rdmactl explain logs.tar.gz --redact -o markdown
   kubectl logs -l job-name=train --prefix --tail=-1 | rdmactl explain -`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runExplain(app, cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runExplain(app, cmd, args, f) },
 	}
+	cli.SetFormats(cmd, append(output.Formats(), formatSARIF, formatMarkdown)...)
+	cmd.Flags().BoolVar(&f.redact, "redact", false,
+		"replace names of nodes, addresses and GUIDs; equal ones stay equal")
 	return cmd
 }
 
-func runExplain(app *cli.App, cmd *cobra.Command, args []string) error {
+func runExplain(app *cli.App, cmd *cobra.Command, args []string, f explainFlags) error {
 	if len(args) == 0 {
-		return cli.UsageError(cmd, errors.New("missing argument FILE: logs, folders, archives, or - (standard input)"))
+		return cli.UsageError(
+			cmd,
+			errors.New("missing argument FILE: logs, folders, archives, or - (standard input)"),
+		)
 	}
 	report, err := explain.Explain(cmd.Context(), input.All(args, cmd.InOrStdin()), explain.Options{})
 	if err != nil {
 		return err
 	}
-	if err := app.Out.Print(report.Document(), blocks(report)...); err != nil {
+	d := report.Document()
+	if f.redact {
+		r, err := bundle.NewRedactor(nil)
+		if err != nil {
+			return err
+		}
+		d.Redact(r.Text)
+	}
+	if err := printDocument(app, &d); err != nil {
 		return err
 	}
 	return exit(report)
+}
+
+// printDocument prints a report in the format of the run.
+func printDocument(app *cli.App, d *explain.Document) error {
+	switch app.Out.Format() {
+	case formatSARIF:
+		data, err := d.SARIF(version.Info().Version)
+		if err != nil {
+			return err
+		}
+		return app.Out.Raw(data)
+	case formatMarkdown:
+		return app.Out.Raw(d.Markdown())
+	}
+	return app.Out.Print(d, blocks(d, app.Out.Format() == output.FormatWide)...)
 }
 
 // exit returns the exit code of a report.

@@ -8,8 +8,6 @@ import (
 
 	"github.com/rdmakit/rdmakit/explain"
 	"github.com/rdmakit/rdmakit/explain/evidence"
-	"github.com/rdmakit/rdmakit/explain/facts"
-	"github.com/rdmakit/rdmakit/explain/rules"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
@@ -17,46 +15,68 @@ import (
 // labelWidth aligns what follows the labels.
 const labelWidth = 16
 
-// line returns a line "label: text" of running text.
-func line(label string, cells ...output.Cell) []output.Cell {
-	return append([]output.Cell{output.Dim(fmt.Sprintf("  %-*s", labelWidth-2, label))}, cells...)
+// Of the lines that show a finding, of nodes and of unexplained failures, the text has the first
+// ones; JSON has all.
+const (
+	maxLines  = 3
+	maxNodes  = 8
+	maxCauses = 4
+)
+
+// text is the text form of a report.
+type text struct {
+	output.Text
 }
 
-// blocks returns the text form of a report: what happened, causes, what to do, then the facts.
-func blocks(r *explain.Report) []output.Block {
-	out := []output.Block{headline(r)}
-	for i := range r.Findings {
-		if !r.Findings[i].Harmless {
-			out = append(out, finding(i, &r.Findings[i]))
+// add adds a line "label  text".
+func (t *text) add(label, s string) {
+	t.Lines = append(t.Lines, []output.Cell{
+		output.Dim(fmt.Sprintf("  %-*s", labelWidth-2, label)), output.Plain(s).Flow(0),
+	})
+}
+
+func (t *text) head(cells ...output.Cell) { t.Lines = append(t.Lines, cells) }
+
+// blocks returns the text form: what happened, the findings, then the facts. Without wide the text
+// has one screen, if there is one finding.
+func blocks(d *explain.Document, wide bool) []output.Block {
+	out := []output.Block{headline(d)}
+	var harmless text
+	for i := range d.Findings {
+		if d.Findings[i].Harmless {
+			harmless.add("harmless", d.Findings[i].What)
+			continue
+		}
+		out = append(out, finding(i, &d.Findings[i], wide).Text)
+	}
+	var rest text
+	for i, l := range d.Unexplained {
+		if i == maxLines && !wide {
+			rest.add("", fmt.Sprintf("and %d more: -o wide", len(d.Unexplained)-i))
+			break
+		}
+		rest.add("not explained", fmt.Sprintf("%s: %s", l.Place, l.Text))
+	}
+	for _, t := range []text{rest, harmless, factLines(&d.Facts, wide)} {
+		if len(t.Lines) > 0 {
+			out = append(out, t.Text)
 		}
 	}
-	if b := failures(r); len(b.Lines) > 0 {
-		out = append(out, b)
-	}
-	if b := harmless(r); len(b.Lines) > 0 {
-		out = append(out, b)
-	}
-	if len(r.Facts.Nodes) > 0 || len(r.Facts.Libraries) > 0 {
-		out = append(out, factLines(r.Facts))
-	}
-	return append(out, inputs(r))
+	return append(out, inputs(d))
 }
 
-func headline(r *explain.Report) output.Block {
-	switch r.Verdict() {
+func headline(d *explain.Document) output.Block {
+	switch d.Verdict {
 	case explain.VerdictFault:
-		for _, f := range r.Findings {
-			if len(f.Causes) == 0 {
-				continue
-			}
-			c := f.Causes[0]
-			return output.Text{Lines: [][]output.Cell{
-				{output.Bold(f.What)},
-				{output.Bad(c.Title), output.Plain(fmt.Sprintf(" (%s)", c.Confidence))},
-			}}
-		}
+		f, c := d.First()
+		return output.Text{Lines: [][]output.Cell{
+			{output.Bold(f.What)},
+			{output.Bad(fmt.Sprintf("%s cause: ", c.Confidence)), output.Plain(c.Title).Flow(0)},
+			{output.Dim("to decide: "), output.Plain(c.Decide).Flow(0)},
+			{output.Dim("to do: "), output.Plain(c.Remedy).Flow(0)},
+		}}
 	case explain.VerdictUnknown:
-		return output.Line(output.Warn("something failed; no rule knows why"))
+		return output.Line(output.Warn("something failed, and no rule knows why"))
 	case explain.VerdictNothing:
 		return output.Line(output.Warn("no line of a known program"))
 	}
@@ -64,40 +84,47 @@ func headline(r *explain.Report) output.Block {
 }
 
 // finding returns a finding with its causes.
-func finding(i int, f *rules.Finding) output.Block {
-	head := []output.Cell{output.Bold(fmt.Sprintf("%d. %s", i+1, f.What)), output.Dim("  " + f.Rule.ID)}
-	t := output.Text{Lines: [][]output.Cell{head}}
-	for _, e := range f.Events[:min(len(f.Events), 3)] {
-		text := fmt.Sprintf("%s: %s", e.Place, e.Text)
-		if e.Count > 1 {
-			text += fmt.Sprintf(" (%d times)", e.Count)
+func finding(i int, f *explain.FindingDocument, wide bool) text {
+	var t text
+	t.head(output.Bold(fmt.Sprintf("%d. %s", i+1, f.What)), output.Dim("  "+f.Rule))
+	for j, l := range f.Lines {
+		if j == maxLines && !wide {
+			t.add("", fmt.Sprintf("and %d more: -o wide", len(f.Lines)-j))
+			break
 		}
-		t.Lines = append(t.Lines, line("line", output.Plain(text).Flow(0)))
+		s := fmt.Sprintf("%s: %s", l.Place, l.Text)
+		if l.Count > 1 {
+			s += fmt.Sprintf(" (%d times)", l.Count)
+		}
+		t.add("line", s)
 	}
 	for j := range f.Causes {
-		t.Lines = append(t.Lines, cause(j, &f.Causes[j])...)
+		if j == maxCauses && !wide {
+			t.add("", fmt.Sprintf("and %d less probable: -o wide", len(f.Causes)-j))
+			break
+		}
+		t.cause(j, &f.Causes[j], wide || j < 2)
 	}
 	return t
 }
 
-// cause returns the lines of a cause.
-func cause(i int, c *rules.Cause) [][]output.Cell {
-	var lines [][]output.Cell
-	add := func(label, text string) { lines = append(lines, line(label, output.Plain(text).Flow(0))) }
-	add(fmt.Sprintf("cause %d", i+1), fmt.Sprintf("%s: %s", c.Confidence, c.Title))
-	for _, e := range c.For {
-		add("  for", e.Text+placesOf(e.Places))
-	}
-	for _, e := range c.Against {
-		add("  against", e.Text+placesOf(e.Places))
+// cause adds a cause; those that are not detailed have no evidence.
+func (t *text) cause(i int, c *explain.CauseDocument, detailed bool) {
+	t.add(fmt.Sprintf("cause %d", i+1), fmt.Sprintf("%s: %s", c.Confidence, c.Title))
+	if detailed {
+		for _, e := range c.For {
+			t.add("  for", e.Text+placesOf(e.Places))
+		}
+		for _, e := range c.Against {
+			t.add("  against", e.Text+placesOf(e.Places))
+		}
 	}
 	if c.Decide != "" {
-		add("  decide", c.Decide)
+		t.add("  decide", c.Decide)
 	}
-	if c.Remedy != "" {
-		add("  remedy", c.Remedy)
+	if c.Remedy != "" && detailed {
+		t.add("  remedy", c.Remedy)
 	}
-	return lines
 }
 
 func placesOf(list []evidence.Place) string {
@@ -111,68 +138,51 @@ func placesOf(list []evidence.Place) string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// failures lists failures that no finding explains.
-func failures(r *explain.Report) output.Text {
-	var t output.Text
-	explained := map[*facts.Failure]bool{}
-	for _, f := range r.Findings {
-		explained[f.Failure] = true
-	}
-	for _, f := range r.Facts.Failures {
-		if explained[f] || len(t.Lines) >= 5 {
-			continue
-		}
-		text := fmt.Sprintf("%s: %s", f.Event.Place, f.Event.Text)
-		t.Lines = append(t.Lines, line("not explained", output.Plain(text).Flow(0)))
-	}
-	return t
-}
-
-func harmless(r *explain.Report) output.Text {
-	var t output.Text
-	for _, f := range r.Findings {
-		if f.Harmless {
-			t.Lines = append(t.Lines, line("harmless", output.Plain(f.What).Flow(0)))
-		}
-	}
-	return t
-}
-
 // factLines lists what the inputs say.
-func factLines(f *facts.Facts) output.Block {
-	t := output.Text{Lines: [][]output.Cell{{output.Bold("facts")}}}
+func factLines(f *explain.FactsDocument, wide bool) text {
+	var t text
 	for _, l := range f.Libraries {
-		text := l.Name + " " + strings.Join(valueTexts(l.Versions), ", ")
-		if len(l.Versions) == 0 {
-			text = l.Name + ", version not printed; by the forms of its lines " + between(l.Since, l.Until)
-		}
-		if l.Contradiction != "" {
-			text += ": " + l.Contradiction
-		}
-		t.Lines = append(t.Lines, line("library", output.Plain(text).Flow(0)))
+		t.add("library", libraryText(l))
 	}
-	const most = 8
-	for _, n := range f.Nodes[:min(len(f.Nodes), most)] {
-		t.Lines = append(t.Lines, line("node", output.Plain(nodeText(n)).Flow(0)))
-	}
-	if len(f.Nodes) > most {
-		more := fmt.Sprintf("and %d more: -o json has all", len(f.Nodes)-most)
-		t.Lines = append(t.Lines, line("", output.Plain(more)))
+	for i, n := range f.Nodes {
+		if i == maxNodes && !wide {
+			t.add("", fmt.Sprintf("and %d more: -o wide", len(f.Nodes)-i))
+			break
+		}
+		t.add("node", nodeText(n))
 	}
 	for _, d := range f.Differences {
-		t.Lines = append(t.Lines, line("differs", output.Plain(differenceText(d)).Flow(0)))
+		var parts []string
+		for _, v := range d.Values {
+			parts = append(parts, fmt.Sprintf("%s on %s", v.Value, strings.Join(v.Nodes, ", ")))
+		}
+		t.add("differs", d.What+": "+strings.Join(parts, "; "))
 	}
 	for _, s := range f.Silent {
-		name := s.Node.Name
-		if s.Rank != evidence.NoRank {
-			name = fmt.Sprintf("rank %d on %s", s.Rank, name)
+		name := s.Node
+		if s.Rank != nil {
+			name = fmt.Sprintf("rank %d on %s", *s.Rank, name)
 		}
-		t.Lines = append(t.Lines, line("silent", output.Plain(name+": "+s.Why).Flow(0)))
+		t.add("silent", name+": "+s.Why)
 	}
 	for _, h := range f.Hidden {
-		t.Lines = append(t.Lines, line("not visible", output.Plain(h).Flow(0)))
+		t.add("not visible", h)
+	}
+	if len(t.Lines) > 0 {
+		t.Lines = slices.Insert(t.Lines, 0, []output.Cell{output.Bold("facts")})
 	}
 	return t
+}
+
+func libraryText(l explain.LibraryDocument) string {
+	s := l.Name + " " + strings.Join(l.Versions, ", ")
+	if len(l.Versions) == 0 {
+		s = l.Name + ", version not printed; by the forms of its lines " + between(l.Since, l.Until)
+	}
+	if l.Contradiction != "" {
+		s += "; but " + l.Contradiction + ": another copy of the library is loaded"
+	}
+	return s
 }
 
 func between(since, until string) string {
@@ -187,24 +197,24 @@ func between(since, until string) string {
 	return "any"
 }
 
-func nodeText(n *facts.Node) string {
+func nodeText(n explain.NodeDocument) string {
 	parts := []string{n.Name}
 	if len(n.Ranks) > 0 {
 		parts = append(parts, english.Count(len(n.Ranks), "rank"))
 	}
 	if len(n.Networks) > 0 {
-		parts = append(parts, "network "+strings.Join(valueTexts(n.Networks), " and "))
+		parts = append(parts, "network "+strings.Join(n.Networks, " and "))
 	}
 	var devices []string
 	for _, d := range n.Devices {
-		text := d.Name
-		if d.Link != facts.LinkUnknown {
-			text += " " + string(d.Link)
+		s := d.Name
+		if d.Link != "" {
+			s += " " + string(d.Link)
 		}
 		if len(d.GIDs) > 0 {
-			text += " GID " + d.GIDs[0].GID.Addr().String()
+			s += " GID " + d.GIDs[0].GID
 		}
-		devices = append(devices, text)
+		devices = append(devices, s)
 	}
 	if len(devices) > 0 {
 		parts = append(parts, strings.Join(devices, ", "))
@@ -212,46 +222,30 @@ func nodeText(n *facts.Node) string {
 	return strings.Join(parts, "; ")
 }
 
-func differenceText(d facts.Difference) string {
-	var parts []string
-	for _, v := range d.Values {
-		var names []string
-		for _, n := range v.Nodes {
-			names = append(names, n.Name)
-		}
-		parts = append(parts, fmt.Sprintf("%s on %s", v.Text, strings.Join(names, ", ")))
-	}
-	return d.What + ": " + strings.Join(parts, "; ")
-}
-
-func valueTexts(list []facts.Value) []string {
-	var out []string
-	for _, v := range list {
-		out = append(out, v.Text)
-	}
-	return out
-}
-
 // inputs lists what was read.
-func inputs(r *explain.Report) output.Block {
-	t := output.Text{Lines: [][]output.Cell{{output.Bold("read")}}}
-	for _, in := range r.Inputs {
-		var text string
+func inputs(d *explain.Document) output.Block {
+	var t text
+	t.head(output.Bold("read"))
+	for _, in := range d.Inputs {
+		s := in.Error
 		switch {
 		case in.Name == "":
-			text = in.Err.Error()
 		case in.Binary:
-			text = in.Name + ": binary data of no known form"
+			s = in.Name + ": binary data of no known form"
 		default:
-			lines := english.Count(in.Lines, "line")
-			text = fmt.Sprintf("%s: %s, of which %s", in.Name, lines, recognized(in.Recognized))
+			s = fmt.Sprintf(
+				"%s: %s, of which %s",
+				in.Name,
+				english.Count(in.Lines, "line"),
+				recognized(in.Recognized),
+			)
+			if in.Error != "" {
+				s += "; then " + in.Error
+			}
 		}
-		if in.Err != nil && in.Name != "" {
-			text += "; then " + in.Err.Error()
-		}
-		t.Lines = append(t.Lines, line("input", output.Plain(text).Flow(0)))
+		t.add("input", s)
 	}
-	return t
+	return t.Text
 }
 
 func recognized(counts map[string]int) string {
