@@ -26,7 +26,8 @@ gpu-a:100:140 [0] NCCL INFO transport/net_ib.cc:1 -> 6
 
 func read(t *testing.T, text string) (explain.Document, error) {
 	t.Helper()
-	report, err := explain.Explain(t.Context(), input.All([]string{input.Stdin}, strings.NewReader(text)), explain.Options{})
+	inputs := input.All([]string{input.Stdin}, strings.NewReader(text))
+	report, err := explain.Explain(t.Context(), inputs, explain.Options{})
 	if err != nil {
 		return explain.Document{}, err
 	}

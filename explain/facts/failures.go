@@ -196,10 +196,10 @@ func comparableTimes(list []*Failure) bool {
 	return !slices.ContainsFunc(list, func(f *Failure) bool { return f.Event.Time.Year() <= 1 })
 }
 
-// compareFailures orders the likely origin first: by time if all have one, else by line within a
-// file; what waited for others comes last.
+// compareFailures orders the likely origin first: by depth, then by time if all have one, else by
+// line within a file.
 func compareFailures(a, b *Failure, timed bool) int {
-	if c := cmp.Compare(order(waits(a.Event.Kind)), order(waits(b.Event.Kind))); c != 0 {
+	if c := cmp.Compare(depth(a.Event.Kind), depth(b.Event.Kind)); c != 0 {
 		return c
 	}
 	if timed {
@@ -213,9 +213,16 @@ func compareFailures(a, b *Failure, timed bool) int {
 	return 0
 }
 
-func order(later bool) int {
-	if later {
-		return 1
+// depth is 0 for what cuts off a node by itself, 2 for programs that waited for others, and 1 for
+// all other failures.
+func depth(k evidence.Kind) int {
+	switch k {
+	case evidence.KernelHealth, evidence.KernelHardware, evidence.KernelOOM, evidence.KernelGPU, evidence.KernelIOMMU,
+		evidence.KernelSymbol:
+		return 0
 	}
-	return 0
+	if waits(k) {
+		return 2
+	}
+	return 1
 }
