@@ -67,7 +67,8 @@ const (
 	NVSHMEMInit     Kind = "nvshmem.init"      // [transport]: initialization failed
 	NVSHMEMPeermem  Kind = "nvshmem.peermem"   // no module for GPU memory
 	UCXVersion      Kind = "ucx.version"       // [version]
-	UCXCompletion   Kind = "ucx.completion"    // [status vendor device port link remoteQPN gidIndex remoteGID tclass]
+	UCXCompletion   Kind = "ucx.completion"    // [status vendor device port link]
+	UCXPath         Kind = "ucx.path"          // [remoteQPN gidIndex remoteGID tclass]: of the completion above
 	UCXTimeout      Kind = "ucx.timeout"       // [device]: endpoint timeout
 	UCXAddress      Kind = "ucx.ah"            // [device errno gidIndex remoteGID]: no address handle
 	UCXVerb         Kind = "ucx.verb"          // [call errno device limit]

@@ -78,7 +78,7 @@ func Word(s, mark string) string {
 	if i := strings.IndexAny(rest, " \t,;()[]"); i >= 0 {
 		rest = rest[:i]
 	}
-	return strings.Trim(rest, `"':.`)
+	return strings.TrimRight(strings.TrimLeft(rest, `"'`), `"':.`)
 }
 
 // Fixed returns a parser that sets fields, given as name, value, name, value, to constants.

@@ -49,6 +49,14 @@ func gidFaults(f *facts.Facts, list []*facts.Failure) []gidFault {
 		add(x.Event.Fields["remoteGID"], "the peer's GID", []evidence.Place{x.Event.Place})
 		add(x.Event.Fields["gid"], "the GID", []evidence.Place{x.Event.Place})
 	}
+	for e := range f.Store.Of(evidence.UCXPath) {
+		add(e.Fields["remoteGID"], "the peer's GID", []evidence.Place{e.Place})
+	}
+	if firstOf(f, evidence.PerftestPort, "link", "IB") == nil {
+		for e := range f.Store.Of(evidence.PerftestAddress) {
+			add(e.Fields["gid"], "a GID of perftest", []evidence.Place{e.Place})
+		}
+	}
 	for _, n := range f.Nodes {
 		for _, d := range n.Devices {
 			if d.Link == facts.LinkInfiniBand {

@@ -111,8 +111,8 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 		todo("rdmactl doctor --interval 10s on both nodes: out_of_sequence, rx_discards, pause counters",
 			"one lossless class end to end: trust mode, PFC, ECN and traffic class on cards and switches")
 	class := c.add("traffic-class", "the packets run in the wrong traffic class", rare)
-	if tc, ok := first(list, "tclass"); ok && tc.Fields["tclass"] == "0" {
-		class.supports(hint, "the connection has traffic class 0", tc.Place)
+	if e := firstOf(f, evidence.UCXPath, "tclass", "0"); e != nil {
+		class.supports(hint, "the connection has traffic class 0", e.Place)
 	}
 	class.todo("rdmactl env lint: traffic class against the cards' trust and PFC settings",
 		"set NCCL_IB_TC, or UCX_IB_TRAFFIC_CLASS, to the class that the switches protect").
@@ -122,16 +122,6 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 		version.supportsIf(g.linkLocal, hint, g.text, g.places...)
 	}
 	version.todo("show_gids on both nodes: the type of the index in use", "use a RoCE v2 GID on both ends")
-}
-
-// first returns the first event that has a field.
-func first(list []*facts.Failure, field string) (*evidence.Event, bool) {
-	for _, x := range list {
-		if x.Event.Fields[field] != "" {
-			return x.Event, true
-		}
-	}
-	return nil, false
 }
 
 // mtuSmall is about a path that drops large packets.

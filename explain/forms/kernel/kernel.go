@@ -39,7 +39,7 @@ func Table() forms.Table {
 			"DMAR: ",
 			"AMD-Vi: ",
 			"oom-kill",
-			"Out of memory: Killed",
+			"Out of memory: Killed", "out of memory: Killed",
 			"pcieport ",
 			"ib_register_peer_memory_client",
 			"ib_core",

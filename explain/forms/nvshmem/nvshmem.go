@@ -35,7 +35,7 @@ func Table() forms.Table {
 			"NULL value",
 			"DeepEP",
 			"deep_ep",
-			"nv_peer_mem",
+			"nv_peer_mem", "failed for transport: ",
 		},
 		Forms: forms.Rows("nvshmem", []forms.Row{
 			{

@@ -42,7 +42,7 @@ func Table() forms.Table {
 			"EngineCore",
 			"DistBackendError",
 			"ActorDiedError",
-			"OutOfMemoryError",
+			"between collectives on ranks", "PyTorch version",
 		},
 		Forms: forms.Rows("torch", rows(), rankOf),
 	}

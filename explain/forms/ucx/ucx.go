@@ -18,27 +18,39 @@ import (
 func Table() forms.Table {
 	return forms.Table{
 		Program: "UCX",
-		Markers: []string{" UCX ", "ib_mlx5_log.c", "NIXL", "nixl", "ucp_", "ucs_", "uct_", "rqpn 0x"},
-		Forms:   forms.Rows("ucx", rows(), head),
+		Markers: []string{
+			" UCX ",
+			"ib_mlx5_log.c",
+			"NIXL",
+			"nixl",
+			"ucp_ep_create",
+			"UD endpoint",
+			"ep_cfg#",
+			"# Library version: ",
+			"rqpn 0x",
+		},
+		Forms: forms.Rows("ucx", rows(), head),
 	}
 }
 
 // completionTexts are the words of UCX for statuses of completions (ib_mlx5_log.c).
 var completionTexts = []struct{ text, status string }{
-	{"Transport retry count exceeded", "12"},
-	{"RNR retry count exceeded", "13"},
+	{
+		"Transport retry count exceeded",
+		"12",
+	},
+	{"Receive-no-ready retry count exceeded", "13"},
 	{"Remote access", "10"},
-	{"Remote operation", "11"},
+	{"Remote QP", "11"},
 	{"Local protection", "4"},
 	{"Local QP operation", "2"},
 	{"Local length", "1"},
-	{"Remote invalid request", "9"},
+	{"Invalid request", "9"},
 	{"Local access", "8"},
 	{"Bad response", "7"},
-	{"Request flushed", "5"},
-	{"Work Request Flushed", "5"},
 	{"WR flushed", "5"},
-	{"Remote aborted", "16"},
+	{"Remote side aborted", "16"},
+	{"Memory bind", "6"},
 }
 
 // Source files.
@@ -49,13 +61,18 @@ const (
 
 func rows() []forms.Row { //nolint:funlen // a table
 	return []forms.Row{
-		{Name: "completion", Kind: evidence.UCXCompletion, Anchor: "(synd 0x", Source: mlx5Log, Parse: parseCompletion},
 		{
-			Name: "queue-pair", Kind: evidence.UCXCompletion, Anchor: "rqpn 0x", Source: mlx5Log,
+			Name:   "completion",
+			Kind:   evidence.UCXCompletion,
+			Anchor: "(synd 0x",
+			Source: mlx5Log,
+			Parse:  parseCompletion,
+		},
+		{
+			Name: "queue-pair", Kind: evidence.UCXPath, Anchor: "rqpn 0x", Source: mlx5Log,
 			Parse: func(m, before string, f evidence.Fields) bool {
 				f["remoteQPN"], f["gidIndex"] = forms.Word(m, "rqpn "), forms.Word(m, "sgix ")
 				f["remoteGID"], f["tclass"] = forms.Word(m, "dgid "), forms.Word(m, "tc ")
-				f["path"] = "yes"
 				return f["gidIndex"] != "" || f["remoteGID"] != ""
 			},
 		},
@@ -77,12 +94,9 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Name: "address", Kind: evidence.UCXAddress, Anchor: "ibv_create_ah(", Source: ibBase,
 			Parse: func(m, _ string, f evidence.Fields) bool {
 				f["remoteGID"], f["gidIndex"] = forms.Word(m, "dgid="), forms.Word(m, "sgid_index=")
-				_, after, _ := strings.Cut(m, ") on ")
-				f["device"] = forms.Word(" "+after, " ")
-				if !strings.Contains(m, ") on ") {
-					f["device"] = forms.Word(m, "dev=")
+				if i := strings.LastIndex(m, " on "); i >= 0 {
+					f["device"], _, _ = strings.Cut(forms.Word(m[i:], " on "), ":")
 				}
-				f["device"], _, _ = strings.Cut(f["device"], ":")
 				f["errno"] = posix.Errno(m)
 				return strings.Contains(m, "failed")
 			},
@@ -96,9 +110,7 @@ func rows() []forms.Row { //nolint:funlen // a table
 				}
 				f["call"], f["errno"] = m[:end], posix.Errno(m)
 				f["size"] = forms.Word(m, "length=")
-				if l := forms.Between(m, "max locked memory", ""); l != "" {
-					f["limit"] = strings.Trim(l, " :=()")
-				}
+				f["limit"] = forms.Between(m, "(current: ", ")")
 				return true
 			},
 		},
@@ -143,11 +155,11 @@ func rows() []forms.Row { //nolint:funlen // a table
 		{
 			Name:   "transports",
 			Kind:   evidence.UCXTransports,
-			Anchor: "cfg#",
+			Anchor: "ep_cfg#",
 			Info:   true,
 			Source: "openucx/ucx, ucp_worker.c",
 			Parse: func(m, _ string, f evidence.Fields) bool {
-				f["transports"] = forms.Between(m, ")", "")
+				f["transports"] = forms.Between(m, ": ", "")
 				return f["transports"] != ""
 			},
 		},

@@ -41,7 +41,7 @@ func Perftest() forms.Table { //nolint:funlen // a table
 			"IB device",
 			"Couldn't connect to ",
 			"Failed to create AH",
-			"Unable to create",
+			"Did not detect devices",
 		},
 		Forms: forms.Rows("perftest", []forms.Row{
 			{
@@ -64,10 +64,7 @@ func Perftest() forms.Table { //nolint:funlen // a table
 					f["qpn"], f["next"], f["errno"] = forms.Word(
 						m,
 						"modify QP ",
-					), forms.Word(
-						m,
-						" to ",
-					), posix.Errno(
+					), forms.Word(m[len("Failed to"):], " to "), posix.Errno(
 						m,
 					)
 					return true

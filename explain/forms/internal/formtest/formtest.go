@@ -48,8 +48,8 @@ func Run(t *testing.T, file string, tables ...forms.Table) {
 	used := map[string]bool{}
 	for block := range strings.SplitSeq(string(data), "\n\n") {
 		line, want, ok := strings.Cut(strings.Trim(block, "\n"), "\n\t")
-		if !ok || strings.HasPrefix(line, "#") {
-			continue
+		if !ok {
+			continue // the comment
 		}
 		got := Events(line, tables...)
 		if want == "none" && len(got) == 0 {
@@ -73,5 +73,18 @@ func Run(t *testing.T, file string, tables ...forms.Table) {
 				t.Errorf("no line of %s has the form %s", file, f.Name)
 			}
 		}
+	}
+}
+
+// Seed adds the lines of a file of [Run] to the corpus of a fuzz test.
+func Seed(f *testing.F, file string) {
+	f.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for block := range strings.SplitSeq(string(data), "\n\n") {
+		line, _, _ := strings.Cut(strings.Trim(block, "\n"), "\n")
+		f.Add(line)
 	}
 }

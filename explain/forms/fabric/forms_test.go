@@ -1,0 +1,22 @@
+package fabric_test
+
+import (
+	"testing"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/forms"
+	"github.com/rdmakit/rdmakit/explain/forms/fabric"
+	"github.com/rdmakit/rdmakit/explain/forms/internal/formtest"
+)
+
+func tables() []forms.Table {
+	return []forms.Table{fabric.OpenSM(), fabric.Kubernetes(), fabric.Commands()}
+}
+
+func TestForms(t *testing.T) { formtest.Run(t, "testdata/forms.txt", tables()...) }
+
+func FuzzForms(f *testing.F) {
+	formtest.Seed(f, "testdata/forms.txt")
+	matcher := forms.NewMatcher(tables()...)
+	f.Fuzz(func(_ *testing.T, s string) { matcher.Read(&evidence.Line{Text: s}) })
+}
