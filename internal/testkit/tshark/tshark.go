@@ -46,9 +46,20 @@ func Dissect(ctx context.Context, file string) ([]Packet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dissect %s: %w", file, err)
 	}
+	packets, err := DissectFields(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	return withFrames(packets, frames)
+}
+
+// DissectFields returns the packets of a capture file of any format and link type that tshark
+// reads, without their frames. A packet that isn't RDMA has no fields. Further protocols, whose
+// ports clash with those of RDMA packets, may be disabled by their names.
+func DissectFields(ctx context.Context, file string, disabled ...string) ([]Packet, error) {
 	// Without name resolution and heuristic dissectors for the payload.
 	args := []string{"-n", "-r", file}
-	for _, name := range guessers() {
+	for _, name := range append(guessers(), disabled...) {
 		args = append(args, "--disable-protocol", name)
 	}
 	args = append(args, "-T", "fields", "-E", "separator=|", "-E", "occurrence=f", "-e", payloadField)
@@ -62,7 +73,7 @@ func Dissect(ctx context.Context, file string) ([]Packet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dissect %s: tshark: %w: %s", file, err, bytes.TrimSpace(stderr.Bytes()))
 	}
-	return join(frames, strings.TrimSuffix(string(out), "\n"))
+	return parse(string(out))
 }
 
 // guessers returns the protocols with heuristic dissectors, which would decode the payload
@@ -73,20 +84,26 @@ func guessers() []string {
 	}
 }
 
-// join combines the frames with the lines of tshark's output.
-func join(frames [][]byte, text string) ([]Packet, error) {
-	lines := strings.Split(text, "\n")
-	if len(lines) != len(frames) {
-		return nil, fmt.Errorf("tshark: %d lines for %d frames", len(lines), len(frames))
-	}
-	packets := make([]Packet, len(frames))
-	for i, line := range lines {
-		p, err := parseLine(line)
+// parse reads tshark's output, a line for each packet.
+func parse(text string) ([]Packet, error) {
+	var packets []Packet
+	for line := range strings.Lines(text) {
+		p, err := parseLine(strings.TrimSuffix(line, "\n"))
 		if err != nil {
-			return nil, fmt.Errorf("tshark: frame %d: %w", i+1, err)
+			return nil, fmt.Errorf("tshark: frame %d: %w", len(packets)+1, err)
 		}
-		p.Frame = frames[i]
-		packets[i] = p
+		packets = append(packets, p)
+	}
+	return packets, nil
+}
+
+// withFrames sets the frames of packets.
+func withFrames(packets []Packet, frames [][]byte) ([]Packet, error) {
+	if len(packets) != len(frames) {
+		return nil, fmt.Errorf("tshark: %d lines for %d frames", len(packets), len(frames))
+	}
+	for i := range packets {
+		packets[i].Frame = frames[i]
 	}
 	return packets, nil
 }

@@ -82,11 +82,20 @@ func line(payload string, values map[string]string) string {
 	return strings.Join(words, "|")
 }
 
+// join parses text and adds frames.
+func join(text string, frames ...[]byte) ([]Packet, error) {
+	packets, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return withFrames(packets, frames)
+}
+
 func TestJoin(t *testing.T) {
 	text := line(
 		"0102", map[string]string{"bth.opcode": "6", "bth.destqp": "0x00002b", "immdt": "01020304", "reserved": "80"},
 	) + "\n" + line("", nil)
-	got, err := join([][]byte{{1}, {2}}, text)
+	got, err := join(text, []byte{1}, []byte{2})
 	want := []Packet{
 		{Frame: []byte{1}, Payload: []byte{1, 2}, Fields: map[string]uint64{
 			"bth.opcode": 6, "bth.destqp": 0x2b, "immdt": 0x01020304, "reserved": 0x80,
@@ -103,7 +112,7 @@ func TestJoin(t *testing.T) {
 		"not a number":   line("", map[string]string{"bth.opcode": "RC"}),
 		"nothing at all": "",
 	} {
-		if got, err := join([][]byte{{1}}, text); err == nil {
+		if got, err := join(text, []byte{1}); err == nil {
 			t.Errorf("join(%s) = %v, want an error", name, got)
 		}
 	}

@@ -1,0 +1,21 @@
+// Package capture explains captures of RDMA traffic: what the queue pairs did, which packets were
+// lost, repeated, refused or marked, and which completion status that leads to.
+//
+//	report, err := capture.Read(file, capture.Options{})
+//	if report == nil { return err } // not a capture
+//	for _, f := range report.Findings { fmt.Println(f.Name, f.Summary, f.Evidence) }
+//
+// Files are pcap (microseconds, nanoseconds, both byte orders) or pcapng, not compressed. Link
+// layers are Ethernet with any number of VLAN tags and with MPLS or VXLAN around, Linux cooked
+// captures, raw IP, and InfiniBand (LINKTYPE_INFINIBAND, and ERF as ibdump writes it). Transports
+// are RoCE v2, RoCE v1 and InfiniBand. Packets may be cut to a snap length as long as their
+// transport headers are there.
+//
+// Packets are read one at a time: memory depends on the number of flows, which Options limits, not
+// on the size of the file. A capture shows what passed its point, not what either end received;
+// each finding says what it doesn't know. Other transports and opcodes (XRC, RD, FLUSH, ATOMIC
+// WRITE) are counted and not judged.
+//
+// Functions are safe for concurrent use on different readers. Sources: InfiniBand Architecture
+// Specification volume 1 chapters 9 and 12, RoCE v2 annex A17, RFC 792, 826, 4443 and 4861.
+package capture

@@ -1,0 +1,386 @@
+package capture
+
+import (
+	"time"
+
+	"github.com/rdmakit/rdmakit/wire/ib"
+)
+
+// sent is a request packet of a flow's recent past.
+type sent struct {
+	psn     ib.PSN
+	at      int64
+	payload int
+}
+
+// gap is a range of numbers that were passed over, from first to the one before end.
+type gap struct {
+	first, end ib.PSN
+	at         int64
+}
+
+// sequence follows the packet sequence numbers of a flow's requests.
+type sequence struct {
+	started bool
+	next    ib.PSN // after the highest one
+	gaps    []gap  // oldest first
+	history [historyLen]sent
+	n       int // packets in history, ever
+	settled int // how many of them a response has acknowledged
+
+	// doubt is a run of packets that may be sent again, or be copies or late: that depends on the
+	// packet after them. next is the number that a requester that went back would send then.
+	doubt struct {
+		packets int
+		filled  bool // into a gap, not repeated
+		next    ib.PSN
+		first   Mark
+		firstAt int64
+		last    Mark
+	}
+	running bool   // the last packet was sent again
+	runNext ib.PSN // its successor
+
+	lastRead struct { // the READ at the end of the sequence, if its number of packets is a guess
+		valid  bool
+		psn    ib.PSN
+		length int
+	}
+}
+
+// position is where a number is in a sequence.
+type position uint8
+
+const (
+	positionNext   position = iota
+	positionAhead           // numbers were passed over
+	positionGap             // one of those
+	positionBehind          // seen, or before the first one
+	positionFar             // another connection
+)
+
+// place finds the position of a number, and how many numbers it passes over.
+func (s *sequence) place(psn ib.PSN) (position, int) {
+	d := psn.Sub(s.next)
+	switch {
+	case d == 0:
+		return positionNext, 0
+	case d >= maxPSNJump || d <= -maxPSNJump*4:
+		return positionFar, d
+	case d > 0:
+		return positionAhead, d
+	}
+	if s.gapOf(psn) >= 0 {
+		return positionGap, 0
+	}
+	return positionBehind, 0
+}
+
+func (s *sequence) gapOf(psn ib.PSN) int {
+	for i, g := range s.gaps {
+		if !psn.Before(g.first) && psn.Before(g.end) {
+			return i
+		}
+	}
+	return -1
+}
+
+// open notes that numbers from s.next to before end were passed over.
+func (s *sequence) open(end ib.PSN, at int64) {
+	if len(s.gaps) < maxOpenGaps {
+		s.gaps = append(s.gaps, gap{s.next, end, at})
+	}
+}
+
+// fill removes span numbers from psn on from the gap with index i, and returns when it opened.
+func (s *sequence) fill(i int, psn ib.PSN, span int) int64 {
+	g := s.gaps[i]
+	end := psn.Add(span)
+	if g.end.Before(end) {
+		end = g.end
+	}
+	rest := make([]gap, 0, 2)
+	if g.first.Before(psn) {
+		rest = append(rest, gap{g.first, psn, g.at})
+	}
+	if end.Before(g.end) {
+		rest = append(rest, gap{end, g.end, g.at})
+	}
+	s.gaps = append(s.gaps[:i:i], append(rest, s.gaps[i+1:]...)...)
+	return g.at
+}
+
+// holes returns how many numbers are still missing.
+func (s *sequence) holes() int {
+	n := 0
+	for _, g := range s.gaps {
+		n += g.end.Sub(g.first)
+	}
+	return n
+}
+
+// original finds the last packet with a number in the history.
+func (s *sequence) original(psn ib.PSN) (age int, at int64, ok bool) {
+	for i := s.n - 1; i >= 0 && i >= s.n-historyLen; i-- {
+		if h := s.history[i%historyLen]; h.psn == psn {
+			return s.n - 1 - i, h.at, true
+		}
+	}
+	return 0, 0, false
+}
+
+func (s *sequence) remember(p *packet) {
+	s.history[s.n%historyLen] = sent{p.BTH.PSN, p.at, p.payloadLen}
+	s.n++
+}
+
+// request counts a packet of the requester.
+func (f *flow) request(p *packet) {
+	r, l := &f.Requests, p.BTH.Opcode.Layout()
+	r.Last = markOf(p)
+	if r.Packets == 0 {
+		r.First = r.Last
+	}
+	r.Packets++
+	if l&ib.LayoutLast == 0 {
+		addMTU(&r.PMTU, &r.PMTUs, p.payloadLen)
+	}
+	if p.BTH.Opcode.IsUD() {
+		r.Messages++ // datagrams to a queue pair are not numbered in sequence
+		return
+	}
+	s := &f.seq
+	if !s.started {
+		s.started, s.next = true, p.BTH.PSN
+	}
+	f.resolveRead(p)
+	where, distance := s.place(p.BTH.PSN)
+	f.resolveDoubt(p, where)
+	fresh := true
+	switch where {
+	case positionFar:
+		r.Restarts.add(p)
+		*s = sequence{started: true, next: p.BTH.PSN}
+		f.hasAcked, f.nak.valid = false, false
+	case positionAhead:
+		r.Missing.add(p)
+		r.Missing.Count += distance - 1
+		s.open(p.BTH.PSN, p.at)
+		s.next = p.BTH.PSN
+	case positionGap:
+		f.fillGap(p)
+	case positionBehind:
+		fresh = false
+		f.repeat(p)
+	}
+	if fresh {
+		f.fresh(p, l, where)
+	}
+	s.remember(p)
+}
+
+// fresh counts a request packet that wasn't seen before.
+func (f *flow) fresh(p *packet, l ib.Layout, where position) {
+	r, s := &f.Requests, &f.seq
+	s.running = where == positionGap && s.running
+	if l&ib.LayoutLast != 0 {
+		r.Messages++
+	}
+	switch p.BTH.Opcode {
+	case ib.OpcodeRCReadRequest:
+		r.Reads++
+	case ib.OpcodeRCCompareSwap, ib.OpcodeRCFetchAdd:
+		r.Atomics++
+	}
+	if where == positionGap {
+		return
+	}
+	s.lastRead.valid = false
+	span := 1
+	if p.BTH.Opcode == ib.OpcodeRCReadRequest {
+		var sure bool
+		span, sure = f.readSpan(int(p.RETH.DMALength))
+		if !sure {
+			s.lastRead.valid, s.lastRead.psn, s.lastRead.length = true, p.BTH.PSN, int(p.RETH.DMALength)
+		}
+	}
+	s.next = p.BTH.PSN.Add(span)
+}
+
+// readSpan returns how many numbers a READ of a length takes, one for each packet of its response.
+// Without a known path MTU it is the least possible number, and not sure.
+func (f *flow) readSpan(length int) (span int, sure bool) {
+	mtu := max(f.Requests.PMTU, f.readMTU)
+	if mtu == 0 && f.partner != nil {
+		mtu = f.partner.Responses.PMTU
+	}
+	sure = mtu > 0 || length <= int(ib.MTU256)
+	if mtu == 0 {
+		mtu = int(ib.MTU4096)
+	}
+	return max(1, (length+mtu-1)/mtu), sure
+}
+
+// resolveRead finds the path MTU by the number after a READ.
+func (f *flow) resolveRead(p *packet) {
+	s := &f.seq
+	if !s.lastRead.valid || p.BTH.PSN == s.next {
+		return
+	}
+	for _, mtu := range []ib.MTU{ib.MTU2048, ib.MTU1024, ib.MTU512, ib.MTU256} {
+		next := s.lastRead.psn.Add((s.lastRead.length + int(mtu) - 1) / int(mtu))
+		if next == p.BTH.PSN {
+			f.readMTU, s.next = int(mtu), next
+			break
+		}
+	}
+	if !p.BTH.PSN.Before(s.next) {
+		s.lastRead.valid = false
+	}
+}
+
+// refused reports whether a NAK or RNR NAK for psn or an earlier number was seen after a time.
+func (f *flow) refused(psn ib.PSN, after int64) bool {
+	return f.nak.valid && f.nak.at >= after && !psn.Before(f.nak.psn)
+}
+
+// fillGap counts a packet that was passed over before.
+func (f *flow) fillGap(p *packet) {
+	s := &f.seq
+	opened := s.fill(s.gapOf(p.BTH.PSN), p.BTH.PSN, f.span(p))
+	switch {
+	case s.running && s.runNext == p.BTH.PSN, f.refused(p.BTH.PSN, opened), p.at-opened >= duplicateAge:
+		f.Requests.Lost++
+		f.again(markOf(p), p.at, p.BTH.PSN.Add(f.span(p)))
+	default:
+		f.suspect(p, true)
+	}
+}
+
+// repeat counts a packet whose number was seen before.
+func (f *flow) repeat(p *packet) {
+	s, psn := &f.seq, p.BTH.PSN
+	age, at, known := s.original(psn)
+	switch {
+	case !p.BTH.Opcode.IsRC():
+		f.Requests.Duplicates.add(p)
+	case s.running && s.runNext == psn, f.refused(psn, at), !known, p.at-at >= duplicateAge:
+		f.again(markOf(p), p.at, p.BTH.PSN.Add(f.span(p)))
+	case age == 0:
+		f.Requests.Duplicates.add(p)
+	default:
+		f.suspect(p, false)
+	}
+}
+
+// suspect begins or continues a run of packets in doubt.
+func (f *flow) suspect(p *packet, filled bool) {
+	d := &f.seq.doubt
+	if d.packets > 0 && d.filled == filled && d.next == p.BTH.PSN {
+		d.packets++
+	} else {
+		d.packets, d.filled, d.first, d.firstAt = 1, filled, markOf(p), p.at
+	}
+	d.last, d.next = markOf(p), p.BTH.PSN.Add(f.span(p))
+}
+
+// resolveDoubt decides about the packets in doubt by the one after them: a requester that went back
+// goes on with the numbers behind, and has seen them before.
+func (f *flow) resolveDoubt(p *packet, where position) {
+	d, r := &f.seq.doubt, &f.Requests
+	if d.packets == 0 {
+		return
+	}
+	follows := d.next == p.BTH.PSN
+	if follows && d.filled && where == positionGap {
+		return // fillGap continues the run
+	}
+	n := d.packets
+	d.packets = 0
+	switch {
+	case follows && where == positionBehind:
+		if d.filled {
+			r.Lost += n
+		}
+		f.again(d.first, d.firstAt, d.next)
+		r.Repeated.Count += n - 1
+		r.Repeated.Last = d.last
+	case d.filled:
+		r.Reordered.addRun(d.first, d.last, n)
+	default:
+		r.Duplicates.addRun(d.first, d.last, n)
+	}
+}
+
+// again counts a packet that the requester sent again; next is the number after it, or after the
+// run that it begins.
+func (f *flow) again(m Mark, at int64, next ib.PSN) {
+	r, s := &f.Requests, &f.seq
+	if !s.running || s.runNext != m.PSN { // it went back
+		r.Unanswered.addMark(m)
+		_, before, _ := s.original(m.PSN)
+		if !f.refused(m.PSN, before) {
+			r.Timeouts.addMark(m)
+			if f.lastBackAt != 0 {
+				r.RepeatInterval = time.Duration(at - f.lastBackAt)
+			}
+		}
+		f.lastBackAt = at
+	}
+	r.Repeated.addMark(m)
+	if f.hasAcked && !f.acked.Before(m.PSN) {
+		r.AnsweredRepeats.addMark(m)
+	}
+	s.running, s.runNext = true, next
+}
+
+// span returns how many numbers a request takes.
+func (f *flow) span(p *packet) int {
+	if p.BTH.Opcode != ib.OpcodeRCReadRequest {
+		return 1
+	}
+	n, _ := f.readSpan(int(p.RETH.DMALength))
+	return n
+}
+
+// answered is called for each response to the flow's requests.
+func (f *flow) answered(p *packet) {
+	r, s := &f.Requests, &f.seq
+	r.Unanswered = Event{}
+	psn := p.BTH.PSN
+	if p.BTH.Opcode.Layout()&ib.LayoutAETH != 0 && !p.AETH.Syndrome.IsACK() {
+		f.nak = nakState{true, psn, p.at}
+		psn = psn.Add(-1) // everything before is acknowledged
+	}
+	if f.hasAcked && !f.acked.Before(psn) {
+		return
+	}
+	f.acked, f.hasAcked = psn, true
+	for s.settled = max(s.settled, s.n-historyLen); s.settled < s.n; s.settled++ {
+		h := s.history[s.settled%historyLen]
+		if psn.Before(h.psn) {
+			break
+		}
+		r.LargestAnswered = max(r.LargestAnswered, h.payload)
+	}
+}
+
+// finishRequests decides what is left open at the end of a capture.
+func (f *flow) finishRequests() {
+	r, s := &f.Requests, &f.seq
+	if d := &s.doubt; d.packets > 0 {
+		e := &r.Duplicates
+		if d.filled {
+			e = &r.Reordered
+		}
+		e.addRun(d.first, d.last, d.packets)
+		d.packets = 0
+	}
+	r.NextPSN, r.Holes = s.next, s.holes()
+	r.OldestUnanswered = -1
+	for i := max(0, s.n-historyLen); i < s.n && r.OldestUnanswered < 0; i++ {
+		if h := s.history[i%historyLen]; f.hasAcked && f.acked.Add(1) == h.psn {
+			r.OldestUnanswered = h.payload
+		}
+	}
+}
