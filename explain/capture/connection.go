@@ -25,11 +25,18 @@ type Connection struct {
 	Accepted             Event // REP
 	Ready                Event // RTU
 	Rejected             Event // REJ
+	RejectedBy           Address
 	Reason               mad.RejectReason
 	Ended                Event // DREQ
 	EndedBy              Address
 
 	id connectionID
+}
+
+// unanswered reports whether the client got no answer to repeated requests, or gave up.
+func (c *Connection) unanswered() bool {
+	gaveUp := c.Rejected.Count > 0 && c.RejectedBy == c.Client && c.Reason == mad.RejectTimeout
+	return c.Accepted.Count+c.Delays.Count == 0 && (gaveUp || c.Requests.Count > 1 && c.Rejected.Count == 0)
 }
 
 // connectionID is the communication ID of the client, which is unique for its address.
@@ -74,7 +81,7 @@ func (m *manager) read(p *packet, s *flows) {
 		_, _ = msg.Decode(p.Payload)
 		m.find(p, msg.LocalCommID, msg.RemoteCommID, func(c *Connection) {
 			c.Rejected.add(p)
-			c.Reason = msg.Reason
+			c.RejectedBy, c.Reason = p.source, msg.Reason
 		})
 	case mad.AttributeDREQ:
 		var msg mad.DREQ

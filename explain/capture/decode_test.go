@@ -99,6 +99,10 @@ func agree(t *testing.T, file string) (compared int) {
 	}
 	for i := range ours {
 		want := theirs[i].Fields
+		opcode := ib.Opcode(want["bth.opcode"])
+		if opcode == ib.OpcodeCongestionNotification { // tshark doesn't decode the CRC of a CNP
+			delete(ours[i].fields, "invariant.crc")
+		}
 		if _, ok := want["bth.opcode"]; !ok {
 			want = nil
 		}
@@ -108,7 +112,6 @@ func agree(t *testing.T, file string) (compared int) {
 		if diff := cmp.Diff(want, ours[i].fields); diff != "" {
 			t.Errorf("%s: packet %d (-tshark +ours):\n%s", file, i+1, diff)
 		}
-		opcode := ib.Opcode(want["bth.opcode"])
 		if n := len(theirs[i].Payload); ours[i].roce && n > 0 && n != ours[i].payloadLen && want["bth.destqp"] > 1 {
 			t.Errorf("%s: packet %d: %v has %d bytes of payload, tshark %d", file, i+1, opcode, ours[i].payloadLen, n)
 		}
@@ -131,22 +134,24 @@ func dump(r *Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d packets, %d other, %v\n", r.Format, r.Packets, r.Other, r.Transports)
 	for i, f := range r.Flows {
-		fmt.Fprintf(&b, "flow %d: %s: %d packets, partner %d (%s), %d messages\n", i, f.Label(), f.Packets, f.Partner,
-			f.PairedBy, f.Requests.Messages)
-		fmt.Fprintf(&b, "    PMTU %d/%d, DSCP %v, TTL %v, ports %d, ICRC %d right %d wrong %d unknown\n", f.Requests.PMTU,
-			f.Responses.PMTU, f.DSCPs, f.HopLimits, f.SourcePorts, f.ICRCRight, f.ICRCWrong.Count, f.ICRCUnknown)
+		fmt.Fprintf(&b, "flow %d: %s: %d packets, partner %d (%s), %d messages\n", i, f.Label(), f.Packets,
+			f.Partner, f.PairedBy, f.Requests.Messages)
+		fmt.Fprintf(&b, "    PMTU %d/%d, DSCP %v, TTL %v, ports %d", f.Requests.PMTU, f.Responses.PMTU, f.DSCPs,
+			f.HopLimits, f.SourcePorts)
+		fmt.Fprintf(&b, ", ICRC %d/%d/%d\n", f.ICRCRight, f.ICRCWrong.Count, f.ICRCUnknown)
 		for _, o := range slices.Sorted(maps.Keys(f.Opcodes)) {
 			fmt.Fprintf(&b, "    %v: %d\n", o, f.Opcodes[o])
 		}
 	}
 	for _, c := range r.Connections {
-		fmt.Fprintf(&b, "connection %s QP %s → %s QP %s: REQ %d REP %d RTU %d REJ %d DREQ %d\n", c.Client, c.ClientQP,
-			c.Server, c.ServerQP, c.Requests.Count, c.Accepted.Count, c.Ready.Count, c.Rejected.Count, c.Ended.Count)
+		fmt.Fprintf(&b, "connection %s QP %s → %s QP %s: ", c.Client, c.ClientQP, c.Server, c.ServerQP)
+		fmt.Fprintf(&b, "REQ %d REP %d RTU %d REJ %d DREQ %d\n", c.Requests.Count, c.Accepted.Count, c.Ready.Count,
+			c.Rejected.Count, c.Ended.Count)
 	}
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "%s %s: %s: %s\n", f.Severity, f.Name, f.Where, f.Summary)
 		for _, e := range f.Evidence {
-			fmt.Fprintf(&b, "    %s\n", e)
+			fmt.Fprintf(&b, "    %s (%v PSN %v)\n", e, e.Opcode, e.PSN)
 		}
 	}
 	for _, n := range r.NotJudged {

@@ -161,12 +161,13 @@ func (a *analysis) judgeConnections() {
 		c := &a.Connections[i]
 		where := fmt.Sprintf("%s QP %s → %s", c.Client, c.ClientQP, c.Server)
 		switch {
+		case c.unanswered():
+			a.findAt(NameCMUnanswered, where, c.Requests.Count,
+				fmt.Sprintf("%s without an answer", counted(c.Requests.Count, "REQ")), c.Requests.evidence("REQ"),
+				c.Rejected.evidence("the client gives up"))
 		case c.Rejected.Count > 0:
 			a.findAt(NameCMRejected, where, c.Rejected.Count, "the connection was rejected: "+c.Reason.String(),
 				c.Requests.evidence("REQ"), c.Rejected.evidence("REJ"))
-		case c.Requests.Count > 1 && c.Accepted.Count+c.Delays.Count == 0:
-			a.findAt(NameCMUnanswered, where, c.Requests.Count,
-				fmt.Sprintf("%s without an answer", counted(c.Requests.Count, "REQ")), c.Requests.evidence("REQ"))
 		}
 		if a.byIP(c) && (c.ClientGID != c.Client.GID || c.ServerGID != c.Server.GID) {
 			a.findAt(NameGIDMismatch, where, c.Requests.Count,

@@ -207,7 +207,8 @@ type flow struct {
 	read       readState
 	readMTU    int
 	nak        nakState
-	acked      ib.PSN // of the partner's responses, by which this flow's requests are acknowledged
+	hole       holeState // of the responses to this flow's READs
+	acked      ib.PSN    // of the partner's responses, by which this flow's requests are acknowledged
 	hasAcked   bool
 	lastBackAt int64 // when the requester went back
 	index      int
@@ -217,6 +218,12 @@ type flow struct {
 type readState struct {
 	active bool
 	next   ib.PSN
+}
+
+// holeState is the first packet of READ responses that is missing.
+type holeState struct {
+	valid bool
+	psn   ib.PSN
 }
 
 // nakState is the last NAK for requests of a flow.
@@ -349,16 +356,32 @@ func (f *flow) readResponse(p *packet, l ib.Layout) {
 	if l&ib.LayoutLast == 0 {
 		addMTU(&r.PMTU, &r.PMTUs, p.payloadLen)
 	}
-	if l&ib.LayoutFirst == 0 && s.active {
-		if d := p.BTH.PSN.Sub(s.next); d > 0 && d < maxPSNJump {
-			r.Missing.add(p)
-			r.Missing.Count += d - 1
+	if missing := s.missing(p.BTH.PSN, l); missing > 0 && r.ReadPackets > 1 {
+		r.Missing.addRun(markOf(p), markOf(p), missing)
+		if g := f.partner; g != nil && !g.hole.valid {
+			g.hole = holeState{true, p.BTH.PSN.Add(-missing)}
 		}
+	}
+	if g := f.partner; g != nil && g.hole.psn == p.BTH.PSN {
+		g.hole.valid = false
 	}
 	s.active, s.next = l&ib.LayoutLast == 0, p.BTH.PSN.Add(1)
 	if l&ib.LayoutLast != 0 {
 		r.Reads++
 	}
+}
+
+// missing returns how many packets of the response are missing before one.
+func (s *readState) missing(psn ib.PSN, l ib.Layout) int {
+	switch d := psn.Sub(s.next); {
+	case l&ib.LayoutFirst != 0:
+		return 0
+	case !s.active:
+		return 1 // at least the first one
+	case d > 0 && d < maxPSNJump:
+		return d
+	}
+	return 0
 }
 
 // addMTU notes the payload of a first or middle packet.

@@ -51,9 +51,11 @@ func (s *flows) answer(f *flow, p *packet) {
 		return
 	}
 	if p.BTH.Opcode.Layout()&ib.LayoutAETH != 0 && p.AETH.Syndrome == ib.SyndromeNAKSequence && g.seq.started {
-		if where, _ := g.seq.place(p.BTH.PSN); where == positionBehind {
+		switch where, _ := g.seq.place(p.BTH.PSN); {
+		case g.wasLate(p.BTH.PSN): // neither: it came behind a later one
+		case where == positionBehind:
 			f.Responses.LostBehind.add(p)
-		} else {
+		default:
 			f.Responses.LostBefore.add(p)
 		}
 	}
@@ -146,7 +148,7 @@ func (s *flows) connect(a, b FlowKey) {
 	f, g := s.byKey[a], s.byKey[b]
 	for _, old := range []*flow{f, g} {
 		if old != nil {
-			old.seq, old.hasAcked, old.nak = sequence{}, false, nakState{}
+			old.seq, old.hasAcked, old.nak, old.hole = sequence{}, false, nakState{}, holeState{}
 		}
 	}
 	if f != nil && g != nil {

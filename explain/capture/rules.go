@@ -130,7 +130,7 @@ func (a *analysis) judgeLoss(f *flow) {
 			evidence = append(evidence, g.Responses.LostBehind.evidence("NAK 0x60 for a packet that was captured")...)
 			count += n
 		}
-		if naks.Count > 0 {
+		if naks.Count > 0 && (count > 0 || naks.Count > r.Reordered.Count) {
 			parts = append(parts, counted(naks.Count, "NAK")+" 0x60")
 			evidence = append(evidence, naks.evidence("NAK 0x60")...)
 			count = max(count, naks.Count)

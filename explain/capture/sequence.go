@@ -38,8 +38,20 @@ type sequence struct {
 		firstAt int64
 		last    Mark
 	}
-	running bool   // the last packet was sent again
-	runNext ib.PSN // its successor
+	// overtakenBy are the numbers from the last packet that came behind later ones to the highest
+	// one then.
+	overtaken   bool
+	overtakenBy gap
+	// late is the last packet that filled a gap after a NAK. If it comes again without another NAK,
+	// it was not sent again the first time, but late.
+	late struct {
+		valid bool
+		mark  Mark
+		nakAt int64
+	}
+	answeredRun bool   // the run of repeated packets begins with one whose answer was seen
+	running     bool   // the last packet was sent again
+	runNext     ib.PSN // its successor
 
 	lastRead struct { // the READ at the end of the sequence, if its number of packets is a guess
 		valid  bool
@@ -250,6 +262,9 @@ func (f *flow) fillGap(p *packet) {
 	opened := s.fill(s.gapOf(p.BTH.PSN), p.BTH.PSN, f.span(p))
 	switch {
 	case s.running && s.runNext == p.BTH.PSN, f.refused(p.BTH.PSN, opened), p.at-opened >= duplicateAge:
+		if f.refused(p.BTH.PSN, opened) && !s.running {
+			s.late.valid, s.late.mark, s.late.nakAt = true, markOf(p), f.nak.at
+		}
 		f.Requests.Lost++
 		f.again(markOf(p), p.at, p.BTH.PSN.Add(f.span(p)))
 	default:
@@ -257,9 +272,22 @@ func (f *flow) fillGap(p *packet) {
 	}
 }
 
+// wasLate reports whether a NAK for a number comes from a packet that was late: it asks for that
+// one, or for one that had overtaken it and that the responder has discarded.
+func (f *flow) wasLate(psn ib.PSN) bool {
+	s := &f.seq
+	return s.overtaken && !psn.Before(s.overtakenBy.first) && psn.Before(s.overtakenBy.end)
+}
+
 // repeat counts a packet whose number was seen before.
 func (f *flow) repeat(p *packet) {
 	s, psn := &f.seq, p.BTH.PSN
+	if l := &s.late; l.valid && l.mark.PSN == psn && l.nakAt == f.nak.at {
+		l.valid = false
+		f.Requests.Lost--
+		f.Requests.Repeated.Count--
+		f.Requests.Reordered.addMark(l.mark)
+	}
 	age, at, known := s.original(psn)
 	switch {
 	case !p.BTH.Opcode.IsRC():
@@ -280,6 +308,9 @@ func (f *flow) suspect(p *packet, filled bool) {
 		d.packets++
 	} else {
 		d.packets, d.filled, d.first, d.firstAt = 1, filled, markOf(p), p.at
+		if filled {
+			f.seq.overtaken, f.seq.overtakenBy = true, gap{first: p.BTH.PSN, end: f.seq.next}
+		}
 	}
 	d.last, d.next = markOf(p), p.BTH.PSN.Add(f.span(p))
 }
@@ -316,7 +347,8 @@ func (f *flow) resolveDoubt(p *packet, where position) {
 // run that it begins.
 func (f *flow) again(m Mark, at int64, next ib.PSN) {
 	r, s := &f.Requests, &f.seq
-	if !s.running || s.runNext != m.PSN { // it went back
+	wentBack := !s.running || s.runNext != m.PSN
+	if wentBack {
 		r.Unanswered.addMark(m)
 		_, before, _ := s.original(m.PSN)
 		if !f.refused(m.PSN, before) {
@@ -328,7 +360,10 @@ func (f *flow) again(m Mark, at int64, next ib.PSN) {
 		f.lastBackAt = at
 	}
 	r.Repeated.addMark(m)
-	if f.hasAcked && !f.acked.Before(m.PSN) {
+	if wentBack {
+		s.answeredRun = f.hasAcked && !f.acked.Before(m.PSN)
+	}
+	if s.answeredRun && !f.acked.Before(m.PSN) {
 		r.AnsweredRepeats.addMark(m)
 	}
 	s.running, s.runNext = true, next
@@ -351,6 +386,9 @@ func (f *flow) answered(p *packet) {
 	if p.BTH.Opcode.Layout()&ib.LayoutAETH != 0 && !p.AETH.Syndrome.IsACK() {
 		f.nak = nakState{true, psn, p.at}
 		psn = psn.Add(-1) // everything before is acknowledged
+	}
+	if f.hole.valid && !psn.Before(f.hole.psn) { // what is missing of a READ is not answered
+		psn = f.hole.psn.Add(-1)
 	}
 	if f.hasAcked && !f.acked.Before(psn) {
 		return
