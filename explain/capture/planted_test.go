@@ -108,7 +108,9 @@ func (c *port) send(o udpio.Outbound) error {
 	}
 	if len(sends) > 0 && len(c.w.held) > 0 && o.To == c.w.held[0].To {
 		for _, late := range c.w.held {
-			c.record(late, fate{})
+			if !c.w.near {
+				c.record(late, fate{})
+			}
 			sends = append(sends, late)
 		}
 		c.w.held = nil
