@@ -9,8 +9,10 @@ import (
 // dropped.
 const maxConnections = 4096
 
-// Connection is what messages of the communication manager say of a connection.
+// Connection is what messages of the communication manager say of a connection, or of the look-up
+// of a queue pair for datagrams (SIDR).
 type Connection struct {
+	Datagrams          bool
 	Client, Server     Address
 	ClientQP, ServerQP ib.QPN // 0 if unknown
 	Service            mad.ServiceID
@@ -27,7 +29,8 @@ type Connection struct {
 	Rejected             Event // REJ
 	RejectedBy           Address
 	Reason               mad.RejectReason
-	Ended                Event // DREQ
+	Status               mad.SIDRStatus // of a refused look-up
+	Ended                Event          // DREQ
 	EndedBy              Address
 
 	id connectionID
@@ -39,10 +42,12 @@ func (c *Connection) unanswered() bool {
 	return c.Accepted.Count+c.Delays.Count == 0 && (gaveUp || c.Requests.Count > 1 && c.Rejected.Count == 0)
 }
 
-// connectionID is the communication ID of the client, which is unique for its address.
+// connectionID is the communication ID of the client, or the request ID of a look-up, each unique
+// for its address.
 type connectionID struct {
-	client Address
-	id     uint32
+	client    Address
+	id        uint32
+	datagrams bool
 }
 
 // manager follows the messages of the communication manager.
@@ -79,10 +84,11 @@ func (m *manager) read(p *packet, s *flows) {
 	case mad.AttributeREJ:
 		var msg mad.REJ
 		_, _ = msg.Decode(p.Payload)
-		m.find(p, msg.LocalCommID, msg.RemoteCommID, func(c *Connection) {
-			c.Rejected.add(p)
-			c.RejectedBy, c.Reason = p.source, msg.Reason
-		})
+		m.reject(p, &msg)
+	case mad.AttributeSIDRREQ:
+		m.lookUp(p)
+	case mad.AttributeSIDRREP:
+		m.found(p)
 	case mad.AttributeDREQ:
 		var msg mad.DREQ
 		_, _ = msg.Decode(p.Payload)
@@ -96,7 +102,7 @@ func (m *manager) read(p *packet, s *flows) {
 func (m *manager) request(p *packet) {
 	var msg mad.REQ
 	_, _ = msg.Decode(p.Payload)
-	id := connectionID{p.source, msg.LocalCommID}
+	id := connectionID{client: p.source, id: msg.LocalCommID}
 	c := m.byID[id]
 	if c == nil || c.ClientQP != msg.LocalQPN {
 		if c != nil {
@@ -135,7 +141,7 @@ func (m *manager) add(c *Connection) {
 func (m *manager) reply(p *packet, s *flows) {
 	var msg mad.REP
 	_, _ = msg.Decode(p.Payload)
-	c := m.byID[connectionID{p.dest, msg.RemoteCommID}]
+	c := m.byID[connectionID{client: p.dest, id: msg.RemoteCommID}]
 	if c == nil {
 		return
 	}
@@ -149,11 +155,73 @@ func (m *manager) reply(p *packet, s *flows) {
 
 // find calls then with the connection that a message is about, sent by either end.
 func (m *manager) find(p *packet, local, remote uint32, then func(*Connection)) {
-	c := m.byID[connectionID{p.dest, remote}]
+	c := m.byID[connectionID{client: p.dest, id: remote}]
 	if c == nil || c.Server != p.source {
-		c = m.byID[connectionID{p.source, local}]
+		c = m.byID[connectionID{client: p.source, id: local}]
 	}
 	if c != nil {
 		then(c)
 	}
+}
+
+// reject reads a REJ, also of a connection whose REQ was before the capture. Its sender is the
+// client if it gives up, and the server otherwise.
+func (m *manager) reject(p *packet, msg *mad.REJ) {
+	known := false
+	add := func(c *Connection) {
+		known = true
+		c.Rejected.add(p)
+		c.RejectedBy, c.Reason = p.source, msg.Reason
+	}
+	if m.find(p, msg.LocalCommID, msg.RemoteCommID, add); known {
+		return
+	}
+	id := connectionID{client: p.dest, id: msg.RemoteCommID}
+	server := p.source
+	if msg.Reason == mad.RejectTimeout {
+		id, server = connectionID{client: p.source, id: msg.LocalCommID}, p.dest
+	}
+	c := &Connection{Client: id.client, Server: server, id: id}
+	m.add(c)
+	add(c)
+}
+
+// lookUp reads a request for a queue pair for datagrams.
+func (m *manager) lookUp(p *packet) {
+	var msg mad.SIDRREQ
+	_, _ = msg.Decode(p.Payload)
+	id := connectionID{p.source, msg.RequestID, true}
+	c := m.byID[id]
+	if c == nil {
+		c = &Connection{Datagrams: true, Client: p.source, Server: p.dest, Service: msg.ServiceID, id: id}
+		m.add(c)
+	}
+	c.Requests.add(p)
+}
+
+// found reads the answer to a look-up.
+func (m *manager) found(p *packet) {
+	var msg mad.SIDRREP
+	_, _ = msg.Decode(p.Payload)
+	id := connectionID{p.dest, msg.RequestID, true}
+	c := m.byID[id]
+	if c == nil {
+		c = &Connection{Datagrams: true, Client: p.dest, Server: p.source, Service: msg.ServiceID, id: id}
+		m.add(c)
+	}
+	if msg.Status == mad.SIDRStatusSuccess {
+		c.Accepted.add(p)
+		c.ServerQP = msg.QPN
+		return
+	}
+	c.Rejected.add(p)
+	c.RejectedBy, c.Status = p.source, msg.Status
+}
+
+// refusal describes why a connection was rejected.
+func (c *Connection) refusal() string {
+	if c.Datagrams {
+		return c.Status.String()
+	}
+	return c.Reason.String()
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,27 +19,6 @@ import (
 // foreignDir is the environment variable with the name of a folder of captures that are not part of
 // this repository.
 const foreignDir = "RDMAKIT_CAPTURES"
-
-// captures returns the captures of the repository, and those of the foreign folder if there is one.
-func captures(t *testing.T) []string {
-	t.Helper()
-	files := []string{"../../wire/mad/testdata/cm/messages.pcap"}
-	for _, dir := range []string{"testdata", os.Getenv(foreignDir)} {
-		if dir == "" {
-			continue
-		}
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			if strings.Contains(filepath.Ext(e.Name()), "cap") {
-				files = append(files, filepath.Join(dir, e.Name()))
-			}
-		}
-	}
-	return files
-}
 
 // decoded is what this package and tshark have in common of a packet.
 type decoded struct {
@@ -118,15 +96,6 @@ func agree(t *testing.T, file string) (compared int) {
 		compared++
 	}
 	return compared
-}
-
-// Every field of every transport packet is as tshark decodes it.
-func TestTsharkAgrees(t *testing.T) {
-	for _, file := range captures(t) {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			t.Logf("%d transport packets", agree(t, file))
-		})
-	}
 }
 
 // dump prints a report, for whoever looks at a capture.

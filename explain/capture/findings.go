@@ -162,14 +162,17 @@ func (a *analysis) judgeConnections() {
 		where := fmt.Sprintf("%s QP %s → %s", c.Client, c.ClientQP, c.Server)
 		switch {
 		case c.unanswered():
-			a.findAt(NameCMUnanswered, where, c.Requests.Count,
-				fmt.Sprintf("%s without an answer", counted(c.Requests.Count, "REQ")), c.Requests.evidence("REQ"),
+			summary := counted(c.Requests.Count, "REQ") + " without an answer"
+			if c.Requests.Count == 0 {
+				summary = "the client gives up; its requests were before the capture"
+			}
+			a.findAt(NameCMUnanswered, where, max(1, c.Requests.Count), summary, c.Requests.evidence("REQ"),
 				c.Rejected.evidence("the client gives up"))
 		case c.Rejected.Count > 0:
-			a.findAt(NameCMRejected, where, c.Rejected.Count, "the connection was rejected: "+c.Reason.String(),
-				c.Requests.evidence("REQ"), c.Rejected.evidence("REJ"))
+			a.findAt(NameCMRejected, where, c.Rejected.Count, "the connection was rejected: "+c.refusal(),
+				c.Requests.evidence("REQ"), c.Rejected.evidence("rejected"))
 		}
-		if a.byIP(c) && (c.ClientGID != c.Client.GID || c.ServerGID != c.Server.GID) {
+		if a.byIP(c) && c.ClientQP != 0 && (c.ClientGID != c.Client.GID || c.ServerGID != c.Server.GID) {
 			a.findAt(NameGIDMismatch, where, c.Requests.Count,
 				fmt.Sprintf("the REQ is for a path from %s to %s", c.ClientGID.Addr(), c.ServerGID.Addr()),
 				c.Requests.evidence("REQ"))

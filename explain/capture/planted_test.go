@@ -358,7 +358,8 @@ func expect(t *testing.T, capture []byte, want []Name) *Report {
 		t.Fatal(err)
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, names(r)); diff != "" {
+	if got := names(r); !slices.Equal(want, got) {
+		diff := cmp.Diff(want, got)
 		t.Errorf("findings (-want +got):\n%s%s", diff, dump(r))
 	}
 	for _, f := range r.Findings {
