@@ -39,6 +39,8 @@ type decoder struct {
 	ip4      layers.IPv4
 	ip6      layers.IPv6
 	tunnels  int
+	// masked are the headers below a BTH as the ICRC covers them, if there is no UDP.
+	masked []byte
 }
 
 // decode fills in d.packet, of which number, time and lengths are set.
@@ -232,7 +234,10 @@ func (d *decoder) transport(b []byte, length int, plain bool) {
 	p.kind = kindTransport
 	if p.whole {
 		p.icrcValue = binary.LittleEndian.Uint32(b[end:])
-		if plain {
+		switch {
+		case p.transport != TransportRoCEv2:
+			d.checkLower()
+		case plain:
 			p.checkICRC()
 		}
 	}

@@ -198,9 +198,6 @@ func (a *analysis) limits(all []*flow) {
 	if a.Cut.Count > 0 {
 		note("%s of RDMA without their headers: the snap length is too small", counted(a.Cut.Count, "packet"))
 	}
-	if n := a.Transports[TransportRoCEv1] + a.Transports[TransportInfiniBand]; n > 0 {
-		note("ICRC of %s of RoCE v1 and InfiniBand", counted(n, "packet"))
-	}
 	if a.DroppedFlows > 0 {
 		note("%s with %s beyond the limit of flows", counted(a.DroppedFlows, "flow"),
 			counted(a.DroppedPackets, "packet"))

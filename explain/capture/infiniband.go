@@ -2,8 +2,10 @@ package capture
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
 // Lengths of headers below a BTH, and of the CRC behind a packet, in bytes.
@@ -71,9 +73,12 @@ func (d *decoder) localRoute(b []byte) {
 		p.malformed("packet length of the LRH is less than its own")
 		return
 	}
+	lrh := b[:lrhLen]
 	b = b[lrhLen:min(max(len(b), lrhLen), length)]
 	if next == nextBTH {
 		p.source, p.dest = Address{LID: source}, Address{LID: dest}
+		d.masked = append(d.masked[:0], lrh...)
+		d.masked[0] |= 0xf0 // the virtual lane
 		d.transport(b, length-lrhLen, false)
 		return
 	}
@@ -95,5 +100,24 @@ func (d *decoder) globalRoute(b []byte, source, dest ib.LID) {
 		p.malformed("next header of the GRH is not 0x1b")
 		return
 	}
+	// Routers replace the LRH, and change the traffic class, the flow label and the hop limit.
+	d.masked = append(append(d.masked[:0], lrhOnes...), b[:n]...)
+	grh := d.masked[lrhLen:]
+	grh[0] |= 0x0f
+	grh[1], grh[2], grh[3], grh[7] = 0xff, 0xff, 0xff, 0xff
 	d.transport(b[n:], int(h.PayloadLen), false)
+}
+
+// lrhOnes stands for the LRH in the ICRC of packets with a GRH.
+const lrhOnes = "\xff\xff\xff\xff\xff\xff\xff\xff"
+
+// checkLower verifies the ICRC of a whole packet of InfiniBand or RoCE v1 (specification volume 1,
+// section 7.8.1; annex A16).
+func (d *decoder) checkLower() {
+	p := &d.packet
+	end := len(p.datagram) - rocev2.ICRCLen
+	d.masked = append(d.masked, p.datagram[:ib.BTHLen]...)
+	d.masked[len(d.masked)-ib.BTHLen+4] = 0xff // congestion bits and reserved ones
+	crc := crc32.Update(0, crc32.IEEETable, d.masked)
+	p.setICRC(crc32.Update(crc, crc32.IEEETable, p.datagram[ib.BTHLen:end]) == p.icrcValue)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,14 +57,42 @@ func grh(ip []byte, next byte, length int) []byte {
 
 // infiniBand returns a packet with a local route header: the last bytes of addresses are LIDs.
 func infiniBand(ip []byte, global bool) []byte {
-	body := slices.Clone(datagramOf(ip))
+	body, bth := slices.Clone(datagramOf(ip)), lrhLen
 	next := byte(nextBTH)
 	if global {
-		body, next = append(grh(ip, nextHeaderIBA, len(body)), body...), nextGRH
+		body, next, bth = append(grh(ip, nextHeaderIBA, len(body)), body...), nextGRH, lrhLen+ib.GRHLen
 	}
-	b := []byte{0, next, 0, ip[19], 0, 0, 0, ip[15]}
+	b := []byte{0x30, next, 0, ip[19], 0, 0, 0, ip[15]} // virtual lane 3
 	binary.BigEndian.PutUint16(b[4:], uint16(lrhLen+len(body))/4)
-	return append(append(b, body...), 0, 0) // VCRC
+	b = append(b, body...)
+	setCRC(b, bth, global)
+	return append(b, 0, 0) // VCRC
+}
+
+// setCRC computes the ICRC of a packet with an LRH by the rules of section 7.8.1, byte by byte.
+func setCRC(b []byte, bth int, global bool) {
+	c := slices.Clone(b)
+	ones := func(places ...int) {
+		for _, i := range places {
+			c[i] = 0xff
+		}
+	}
+	c[0] |= 0xf0
+	if global {
+		ones(0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 15)
+		c[8] |= 0x0f
+	}
+	ones(bth + 4)
+	end := len(b) - rocev2.ICRCLen
+	binary.LittleEndian.PutUint32(b[end:], crc32.ChecksumIEEE(c[:end]))
+}
+
+// roceV1 returns a frame of RoCE v1.
+func roceV1(ip []byte) []byte {
+	b := append(make([]byte, lrhLen), grh(ip, nextHeaderIBA, len(datagramOf(ip)))...)
+	b = append(b, datagramOf(ip)...)
+	setCRC(b, lrhLen+ib.GRHLen, true)
+	return append(tagged(etherRoCEv1)(nil), b[lrhLen:]...)
 }
 
 func erf(frame []byte) []byte {
@@ -110,7 +139,7 @@ func vxlan(ip []byte) []byte {
 }
 
 func relinks() []relink {
-	const ip, v1 = 0x0800, etherRoCEv1
+	const ip = 0x0800
 	return []relink{
 		{name: "VLAN", link: layers.LinkTypeEthernet, frame: tagged(0x8100, ip)},
 		{name: "QinQ", link: layers.LinkTypeEthernet, frame: tagged(0x88a8, 0x8100, ip)},
@@ -130,9 +159,7 @@ func relinks() []relink {
 		{name: "raw", link: layers.LinkTypeRaw, frame: slices.Clone[[]byte]},
 		{name: "IPv4", link: layers.LinkTypeIPv4, frame: slices.Clone[[]byte]},
 		{name: "IPv6", link: layers.LinkTypeIPv6, frame: ipv6},
-		{name: "RoCE v1", link: layers.LinkTypeEthernet, transport: TransportRoCEv1, frame: func(b []byte) []byte {
-			return append(append(tagged(v1)(nil), grh(b, nextHeaderIBA, len(datagramOf(b)))...), datagramOf(b)...)
-		}},
+		{name: "RoCE v1", link: layers.LinkTypeEthernet, transport: TransportRoCEv1, frame: roceV1},
 		{name: "ERF", link: linkERF, transport: TransportInfiniBand, frame: func(b []byte) []byte {
 			return erf(infiniBand(b, false))
 		}},
@@ -220,7 +247,7 @@ func TestLinks(t *testing.T) {
 					wrong += f.ICRCWrong.Count
 					unknown += f.ICRCUnknown
 				}
-				if wrong > 0 || (unknown == 0) != (want == TransportRoCEv2) {
+				if wrong+unknown > 0 {
 					t.Errorf("ICRC: %d wrong, %d not judged", wrong, unknown)
 				}
 				if ng || l.unread {

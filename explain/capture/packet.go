@@ -95,18 +95,18 @@ const (
 
 // checkICRC verifies the invariant CRC of a whole RoCE v2 packet.
 func (p *packet) checkICRC() {
-	end := len(p.datagram) - rocev2.ICRCLen
-	if p.transport != TransportRoCEv2 {
-		return
-	}
 	f := rocev2.Flow{
 		Source: p.source.GID, Destination: p.dest.GID, SourcePort: p.sourcePort, DestinationPort: rocev2.Port,
 		ID: p.id, DontFragment: p.dontFragment,
 	}
-	switch tail := p.datagram[end:]; {
-	case f.Check(p.datagram) == 0:
+	p.setICRC(f.Check(p.datagram) == 0)
+}
+
+func (p *packet) setICRC(right bool) {
+	switch {
+	case right:
 		p.icrc = icrcRight
-	case tail[0]|tail[1]|tail[2]|tail[3] == 0:
+	case p.icrcValue == 0:
 		p.icrc = icrcZero
 	default:
 		p.icrc = icrcWrong
