@@ -16,8 +16,10 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
+	"github.com/rdmakit/rdmakit/wire/mad"
 	"github.com/rdmakit/rdmakit/wire/rocev2"
 )
 
@@ -135,6 +137,7 @@ func TestCrafted(t *testing.T) {
 			quiet(s)
 			s.arp(1, addrA, addrB)
 			s.arp(1, addrA, addrB)
+			s.arp(1, addrA, addrB)
 			s.arp(2, addrB, addrA)
 		}, nil, ""},
 		{"ARP, and packets of the target", func(s *script) {
@@ -152,6 +155,44 @@ func TestCrafted(t *testing.T) {
 			s.arp(1, addrA, addrA)
 			s.arp(1, addrA, addrA)
 		}, nil, ""},
+		{"ARP probe", func(s *script) {
+			quiet(s)
+			s.arp(1, netip.IPv4Unspecified(), addrB)
+			s.arp(1, netip.IPv4Unspecified(), addrB)
+		}, nil, ""},
+		{"one repetition and no answer", func(s *script) {
+			s.request(ib.OpcodeRCSendOnly, 1, 100)
+			s.at = s.at.Add(67 * time.Millisecond)
+			s.request(ib.OpcodeRCSendOnly, 1, 100)
+		}, []Name{NameOneWay, NameRetransmission}, "1 of them sent again, and nothing from 10.0.0.2"},
+		{"no answer to one of two connections", func(s *script) {
+			quiet(s)
+			for range 2 {
+				s.send(addrA, addrB, &ib.Packet{BTH: ib.BTH{Opcode: ib.OpcodeRCSendOnly, DestQP: 0x33, PSN: 77}})
+				s.at = s.at.Add(67 * time.Millisecond)
+			}
+		}, []Name{NameOneWay, NameRetransmission}, "no response from 10.0.0.2 to this queue pair"},
+		{"a copy of a packet before a NAK", func(s *script) {
+			for psn := ib.PSN(1); psn < 6; psn++ {
+				s.request(ib.OpcodeRCSendOnly, psn, 100)
+			}
+			s.response(ack, 5, ib.SyndromeNAKSequence, 0)
+			s.request(ib.OpcodeRCSendOnly, 3, 100)
+			s.request(ib.OpcodeRCSendOnly, 6, 100)
+		}, []Name{NameDuplicates, NameLoss}, "1 packet twice"},
+		{"first packet of a READ response lost", func(s *script) {
+			s.request(ib.OpcodeRCReadRequest, 1, 0)
+			s.response(ib.OpcodeRCReadResponseOnly, 1, ib.SyndromeACK, 8)
+			s.request(ib.OpcodeRCReadRequest, 2, 0)
+			s.response(ib.OpcodeRCReadResponseLast, 3, ib.SyndromeACK, 8)
+		}, []Name{NameLoss}, "1 packet of READ responses before the capture"},
+		{"UDP length", func(s *script) {
+			quiet(s)
+			b := s.out.Bytes()[fileHeaderLen+16:]
+			frame := slices.Clone(b[:ethernetLen+ipv4Len+udpLen+12+100+4])
+			frame[ethernetLen+ipv4Len+5]-- // the low byte of the UDP length
+			s.add(gopacket.Payload(frame))
+		}, []Name{NameMalformed}, "UDP length 123 in an IP packet with 124 bytes"},
 		{"neighbor solicitation without an answer", func(s *script) {
 			s.icmp6("fe80::1", "ff02::1", 135, solicit())
 			s.icmp6("fe80::1", "ff02::1", 135, solicit())
@@ -366,6 +407,88 @@ func TestPairing(t *testing.T) {
 		if f.Partner != -1 || f.PairedBy != PairAmbiguous {
 			t.Errorf("flow %d: partner %d by %q, want none", i, f.Partner, f.PairedBy)
 		}
+	}
+}
+
+// CM messages say which directions belong together, whatever the numbers.
+func TestPairedByCM(t *testing.T) {
+	var s script
+	message := func(from, to netip.Addr, b []byte) {
+		s.send(from, to, &ib.Packet{
+			BTH: ib.BTH{Opcode: ib.OpcodeUDSendOnly, DestQP: 1}, DETH: ib.DETH{QKey: mad.QKeyGSI, SrcQP: 1}, Payload: b,
+		})
+	}
+	for i := range uint32(3) {
+		req := mad.REQ{
+			Header: mad.NewCM(mad.AttributeREQ, 1), LocalCommID: 7 + i, LocalQPN: 0x10 + ib.QPN(i),
+			Primary: mad.ConnectPath{LocalPortGID: ib.GIDFromAddr(addrA), RemotePortGID: ib.GIDFromAddr(addrB)},
+		}
+		rep := mad.REP{
+			Header: mad.NewCM(mad.AttributeREP, 1), LocalCommID: 70 + i, RemoteCommID: 7 + i,
+			LocalQPN: 0x20 + ib.QPN(i),
+		}
+		message(addrA, addrB, req.Append(nil))
+		message(addrB, addrA, rep.Append(nil))
+	}
+	for i := range ib.QPN(3) {
+		s.send(addrA, addrB, &ib.Packet{BTH: ib.BTH{Opcode: ib.OpcodeRCSendOnly, DestQP: 0x20 + i, PSN: 5}})
+	}
+	for i := range ib.QPN(3) {
+		s.send(addrB, addrA, &ib.Packet{BTH: ib.BTH{Opcode: ack, DestQP: 0x10 + i, PSN: 5}})
+	}
+	r := expect(t, s.out.Bytes(), nil)
+	for _, f := range r.Flows {
+		if f.DestQP == 1 {
+			continue
+		}
+		if f.PairedBy != PairedByCM || r.Flows[f.Partner].DestQP != f.DestQP^0x30 {
+			t.Errorf("%s: partner %d by %q", f.Label(), f.Partner, f.PairedBy)
+		}
+	}
+	if len(r.Flows) != 8 || len(r.Connections) != 3 {
+		t.Errorf("%d flows, %d connections", len(r.Flows), len(r.Connections))
+	}
+}
+
+// A flow has its longest silence, its source ports, its last packets, and who stopped first.
+func TestFlowFields(t *testing.T) {
+	var s script
+	for i := range 20 {
+		if i == 5 {
+			s.at = s.at.Add(time.Second)
+		}
+		s.tick()
+		s.writeIPv4(addrA, addrB, 0, uint8(60+i%2), 0xc000+uint16(i%3), whole(&rocev2.Flow{
+			Source: ib.GIDFromAddr(addrA), Destination: ib.GIDFromAddr(addrB), SourcePort: 0xc000 + uint16(i%3),
+			DestinationPort: rocev2.Port, DontFragment: true,
+		}, &ib.Packet{BTH: ib.BTH{Opcode: ib.OpcodeRCSendOnly, DestQP: 0x22, PSN: ib.PSN(i)}}))
+	}
+	s.response(ack, 19, ib.SyndromeACK, 0)
+	r := expect(t, s.out.Bytes(), nil)
+	f := r.Flows[0]
+	if f.SourcePorts != 3 || f.HopLimits != (Range{60, 61}) || f.MaxGapAt.Packet != 6 || f.MaxGap < time.Second ||
+		len(f.Tail) != tailLen || f.Tail[0].PSN != 14 || f.Tail[5].PSN != 19 || f.Requests.NextPSN != 20 {
+		t.Errorf("%+v", f)
+	}
+	if got := r.StoppedFirst(0); got != 0 {
+		t.Errorf("StoppedFirst = %d, want 0", got)
+	}
+}
+
+// whole returns a packet with its ICRC.
+func whole(f *rocev2.Flow, p *ib.Packet) []byte { return f.AppendICRC(p.Append(nil)) }
+
+// What the capturing system has dropped is in the statistics of pcapng.
+func TestDroppedByCapture(t *testing.T) {
+	var out bytes.Buffer
+	w, err := pcapgo.NewNgWriter(&out, layers.LinkTypeEthernet)
+	check(t, err)
+	check(t, w.WriteInterfaceStats(0, pcapgo.NgInterfaceStatistics{PacketsReceived: 9, PacketsDropped: 4}))
+	check(t, w.Flush())
+	r, err := Read(&out, Options{})
+	check(t, err)
+	if r.CaptureDropped != 4 || len(r.NotJudged) != 1 || !strings.Contains(r.NotJudged[0], "lost 4 packets") {
+		t.Errorf("%d dropped, %q", r.CaptureDropped, r.NotJudged)
 	}
 }
 

@@ -219,7 +219,7 @@ func (d *decoder) transport(b []byte, length int, plain bool) {
 	case errors.Is(err, ib.ErrUnknownOpcode):
 		p.unknownOpcode, headers = true, ib.BTHLen
 	case errors.Is(err, ib.ErrShort) && end >= headers:
-		p.kind = kindCut
+		p.kind, p.hasBTH = kindCut, true
 		return
 	case errors.Is(err, ib.ErrPadding) && !p.whole: // there is more padding than captured bytes
 	case err != nil:

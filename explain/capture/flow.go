@@ -217,6 +217,7 @@ type flow struct {
 // readState is where a flow is in the packets of a READ response.
 type readState struct {
 	active bool
+	unsure bool // packets before the next one may be there without their headers
 	next   ib.PSN
 }
 
@@ -365,6 +366,7 @@ func (f *flow) readResponse(p *packet, l ib.Layout) {
 	if g := f.partner; g != nil && g.hole.psn == p.BTH.PSN {
 		g.hole.valid = false
 	}
+	s.unsure = false
 	s.active, s.next = l&ib.LayoutLast == 0, p.BTH.PSN.Add(1)
 	if l&ib.LayoutLast != 0 {
 		r.Reads++
@@ -374,7 +376,7 @@ func (f *flow) readResponse(p *packet, l ib.Layout) {
 // missing returns how many packets of the response are missing before one.
 func (s *readState) missing(psn ib.PSN, l ib.Layout) int {
 	switch d := psn.Sub(s.next); {
-	case l&ib.LayoutFirst != 0:
+	case l&ib.LayoutFirst != 0 || s.unsure:
 		return 0
 	case !s.active:
 		return 1 // at least the first one

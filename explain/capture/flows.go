@@ -41,6 +41,20 @@ func (s *flows) add(p *packet) *flow {
 	return f
 }
 
+// skip notes a packet whose headers are cut off behind the BTH: its number is not missing, and it
+// may be an answer.
+func (s *flows) skip(p *packet) {
+	f := s.byKey[FlowKey{p.source, p.dest, p.BTH.DestQP}]
+	if f == nil {
+		return
+	}
+	f.to.packets++
+	f.seq, f.read = sequence{}, readState{unsure: true}
+	if g := f.partner; g != nil {
+		g.Requests.Unanswered = Event{}
+	}
+}
+
 // answer connects a response with the requests that it answers.
 func (s *flows) answer(f *flow, p *packet) {
 	if f.partner == nil {

@@ -53,6 +53,7 @@ type packet struct {
 	ib.Packet         // headers valid for kindTransport
 	payloadLen    int // bytes of payload without padding, including those cut off
 	unknownOpcode bool
+	hasBTH        bool   // of kindCut: only the headers behind the BTH are cut off
 	datagram      []byte // from the BTH to the ICRC, as far as captured
 	whole         bool   // datagram has all of its bytes
 	icrc          icrc

@@ -319,6 +319,8 @@ type scene struct {
 	a, b link
 	run  func(t *testing.T, w *tapped, a, b *end)
 	want []Name
+	// summary is that of a finding.
+	summary string
 	// notJudged is part of a limit that the report must name.
 	notJudged string
 }
@@ -378,6 +380,11 @@ func TestPlanted(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			b = s.record(t)
 			r := expect(t, b, s.want)
+			if s.summary != "" && !slices.ContainsFunc(r.Findings, func(f Finding) bool {
+				return f.Summary == s.summary
+			}) {
+				t.Errorf("no finding %q\n%s", s.summary, dump(r))
+			}
 			if s.notJudged != "" && !slices.ContainsFunc(r.NotJudged, func(n string) bool {
 				return bytes.Contains([]byte(n), []byte(s.notJudged))
 			}) {

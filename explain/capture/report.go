@@ -143,6 +143,9 @@ func (a *analysis) add(p *packet) {
 		a.Malformed.add(p)
 	case kindCut:
 		a.Cut.add(p)
+		if p.hasBTH {
+			a.flows.skip(p)
+		}
 	case kindLink:
 		if len(a.Links) < maxNeighbors {
 			a.Links[p.why]++
@@ -169,8 +172,8 @@ func (a *analysis) addNeighbor(p *packet) {
 		a.alive(m.target)
 		return
 	}
-	if !m.sender.IsValid() || m.sender.IsUnspecified() || m.sender == m.target {
-		return // a probe or an announcement of an address
+	if !m.sender.IsValid() || m.sender.IsUnspecified() {
+		return // a probe of an own address
 	}
 	n := a.known[m.target]
 	if n == nil {
@@ -242,6 +245,19 @@ func (a *analysis) finish() {
 	}
 	slices.SortFunc(a.Errors, func(d, e PathError) int { return d.First.Packet - e.First.Packet })
 	a.judge(all)
+}
+
+// StoppedFirst returns which of the two directions of a connection has the earlier last packet: the
+// index i of a flow or that of its partner. Without a partner it is -1.
+func (r *Report) StoppedFirst(i int) int {
+	j := r.Flows[i].Partner
+	switch {
+	case j < 0:
+		return -1
+	case r.Flows[i].Last.Packet < r.Flows[j].Last.Packet:
+		return i
+	}
+	return j
 }
 
 // Label returns a flow as text, such as "192.0.2.1 → 192.0.2.2 QP 0x000012".

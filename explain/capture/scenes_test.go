@@ -171,7 +171,9 @@ func notify(t *testing.T, w *tapped, a, b *end) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.writeIPv4(addrB, addrA, 48<<2, 64, rocev2.Port, flow.AppendICRC(p.Append(nil)))
+	for range 3 {
+		w.writeIPv4(addrB, addrA, 48<<2, 64, rocev2.Port, flow.AppendICRC(p.Append(nil)))
+	}
 }
 
 // dial connects to a port where nobody listens.
@@ -198,11 +200,11 @@ func scenes() []scene {
 		{name: "clean reads", run: deepReads},
 		{
 			name: "request lost before the capture", tap: &tapped{plan: only(true, 10, write4, far)}, run: writes(4),
-			want: lost,
+			want: lost, summary: "1 request packet before the capture, 1 of them sent again; 1 NAK 0x60",
 		},
 		{
 			name: "request lost behind the capture", tap: &tapped{near: true, plan: only(true, 10, write4, far)},
-			run: writes(4), want: lost,
+			run: writes(4), want: lost, summary: "1 request packet behind the capture; 1 NAK 0x60",
 		},
 		{
 			name: "burst lost before the capture", run: writes(4), want: lost,
@@ -306,6 +308,10 @@ func scenes() []scene {
 			want: []Name{NameOneDirection},
 		},
 		{name: "snapped", tap: &tapped{snap: 90}, run: everything, notJudged: "snap length"},
+		{
+			name: "snapped behind the BTH", tap: &tapped{snap: 54}, run: everything,
+			notJudged: "without their headers: the snap length is too small",
+		},
 		{
 			name: "answers from another address",
 			tap:  &tapped{near: true, plan: from(false, 0, anything, fate{from: "10.0.0.9", drop: true})},
