@@ -135,9 +135,9 @@ func TestCrafted(t *testing.T) {
 		}, []Name{NameARPUnanswered}, "10.0.0.1 asked 3 times for the link address of 10.0.0.2"},
 		{"ARP with an answer", func(s *script) {
 			quiet(s)
-			s.arp(1, addrA, addrB)
-			s.arp(1, addrA, addrB)
-			s.arp(1, addrA, addrB)
+			for range 5 {
+				s.arp(1, addrA, addrB)
+			}
 			s.arp(2, addrB, addrA)
 		}, nil, ""},
 		{"ARP, and packets of the target", func(s *script) {

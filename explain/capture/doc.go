@@ -16,6 +16,10 @@
 // each finding says what it doesn't know. Other transports and opcodes (XRC, RD, FLUSH, ATOMIC
 // WRITE) are counted and not judged.
 //
+// On a virtual machine with two processors it reads 2 GB/s of packets with 1 KiB of payload (a
+// file of 1.1 GB in the page cache) and 440 MB/s of packets with 64 bytes (BenchmarkRead, in
+// memory), and verifies all ICRCs. It has never read a RoCE capture of a card.
+//
 // Functions are safe for concurrent use on different readers. Sources: InfiniBand Architecture
 // Specification volume 1 chapters 9 and 12, RoCE v2 annex A17, RFC 792, 826, 4443 and 4861.
 package capture
