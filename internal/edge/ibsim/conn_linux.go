@@ -130,6 +130,14 @@ func (c *Conn) Node() string { return c.node }
 // IsSM reports whether the client joined with [Config.IsSM], and so also receives requests.
 func (c *Conn) IsSM() bool { return c.config.IsSM }
 
+// PKeys returns the first entries of the partition table of the client's port, in network order, as
+// umad2sim reads them.
+func (c *Conn) PKeys(ctx context.Context) (table [64]byte, err error) {
+	m := control{kind: controlPKeys, clientID: c.slot}
+	err = c.call(ctx, &m)
+	return m.data, err
+}
+
 // errRefused is the server's error response, which has no cause.
 var errRefused = errors.New("the simulator refused")
 

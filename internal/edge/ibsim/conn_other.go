@@ -23,6 +23,9 @@ func (*Conn) Node() string { return "" }
 // IsSM returns false.
 func (*Conn) IsSM() bool { return false }
 
+// PKeys returns nothing.
+func (*Conn) PKeys(context.Context) (table [64]byte, err error) { return table, errors.ErrUnsupported }
+
 // Send does nothing.
 func (*Conn) Send([]Packet) (int, error) { return 0, errors.ErrUnsupported }
 

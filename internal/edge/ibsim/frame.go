@@ -44,12 +44,43 @@ type Packet struct {
 	// The simulator carries the first MADLen of them; there is no RMPP. 0 stands for MADLen in a
 	// packet to send.
 	Length uint64
+	// Local is how the kernel would address the packet. It is rdmakit's own part of a packet: ibsim
+	// ignores it, and packets of umad2sim have the zero value.
+	Local Local
+}
+
+// Local is the part of a packet's address that only the kernel of its sender needs, in the 16 bits
+// that the slot of the DLID leaves unused: index, service level and GRH, from the lowest bit.
+type Local struct {
+	PKeyIndex uint16 // at most MaxPKeyIndex
+	SL        uint8  // 4 bits
+	GRH       bool
+}
+
+// MaxPKeyIndex is the highest P_Key index of a [Local].
+const MaxPKeyIndex = 1<<localIndexBits - 1
+
+// Bits of a Local.
+const localIndexBits, localGRHBit = 11, 15
+
+func (l Local) bits() uint32 {
+	v := uint32(min(l.PKeyIndex, MaxPKeyIndex)) | uint32(l.SL&15)<<localIndexBits
+	if l.GRH {
+		v |= 1 << localGRHBit
+	}
+	return v
+}
+
+func localFromBits(v uint32) Local {
+	return Local{
+		PKeyIndex: uint16(v & MaxPKeyIndex), SL: uint8(v >> localIndexBits & 15), GRH: v>>localGRHBit&1 != 0,
+	}
 }
 
 // appendTo appends the 288 bytes of the packet to b.
 func (p *Packet) appendTo(b []byte) []byte {
 	// The simulator stores a LID as a 16-bit network-order value in a 32-bit host-order field.
-	b = binary.NativeEndian.AppendUint32(b, slotFromLID(p.DLID))
+	b = binary.NativeEndian.AppendUint32(b, slotFromLID(p.DLID)|p.Local.bits()<<16)
 	b = binary.NativeEndian.AppendUint32(b, slotFromLID(p.SLID))
 	b = binary.BigEndian.AppendUint32(b, p.DQP)
 	b = binary.BigEndian.AppendUint32(b, p.SQP)
@@ -65,6 +96,7 @@ func (p *Packet) decode(b []byte) error {
 		return fmt.Errorf("decode ibsim packet of %d bytes: %w", len(b), ErrShort)
 	}
 	p.DLID = lidFromSlot(binary.NativeEndian.Uint32(b))
+	p.Local = localFromBits(binary.NativeEndian.Uint32(b) >> 16)
 	p.SLID = lidFromSlot(binary.NativeEndian.Uint32(b[4:]))
 	p.DQP = binary.BigEndian.Uint32(b[8:])
 	p.SQP = binary.BigEndian.Uint32(b[12:])
@@ -116,6 +148,8 @@ func (c controlType) String() string {
 		return "get port info"
 	case controlSetIsSM:
 		return "set is-sm"
+	case controlPKeys:
+		return "get p_keys"
 	default:
 		return fmt.Sprintf("control %d", uint32(c))
 	}

@@ -25,6 +25,14 @@ func TestPacketLayout(t *testing.T) {
 	if err := got.decode(want); err != nil || got.Length != MADLen {
 		t.Errorf("decode: length %d, %v", got.Length, err)
 	}
+	p.Local = Local{PKeyIndex: 0x305, SL: 10, GRH: true}
+	binary.NativeEndian.PutUint16(want[2:], 0x8000|10<<11|0x305) // the upper half of the slot, in host order
+	if diff := cmp.Diff(want, p.appendTo(nil)); diff != "" {
+		t.Errorf("packet with a local part (-want +got):\n%s", diff)
+	}
+	if err := got.decode(want); err != nil || got.Local != p.Local || got.DLID != p.DLID {
+		t.Errorf("decode: %+v, %v", got, err)
+	}
 	for _, n := range []int{0, packetLen - 1, packetLen + 1} {
 		if err := new(Packet).decode(make([]byte, n)); !errors.Is(err, ErrShort) {
 			t.Errorf("decode of %d bytes = %v, want ErrShort", n, err)

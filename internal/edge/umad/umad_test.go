@@ -9,11 +9,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
+	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // fake simulates the kernel: it records what is written, and returns prepared data.
@@ -267,6 +269,27 @@ func TestPorts(t *testing.T) {
 		if p.Device == "" || p.Number == 0 || !strings.HasSuffix(p.Path, "/dev/infiniband/"+p.Name) {
 			t.Errorf("port = %+v", p)
 		}
+	}
+}
+
+// TestTables reads the tables of a port: the files are numbered from 0, and "10" sorts before "2".
+func TestTables(t *testing.T) {
+	const at = "sys/class/infiniband/mlx5_0/ports/1/"
+	root := fstest.MapFS{
+		at + "gids/0":   {Data: []byte("fe80:0000:0000:0000:0c42:a103:0005:1e2a\n")},
+		at + "pkeys/0":  {Data: []byte("0x7fff\n")},
+		at + "pkeys/10": {Data: []byte("0x8001\n")},
+		at + "pkeys/2":  {Data: []byte("0xffff\n")},
+		at + "pkeys/3":  {Data: []byte("unreadable\n")},
+	}
+	keys, gid := Tables(t.Context(), root, Port{Device: "mlx5_0", Number: 1})
+	want := make([]ib.PKey, 11)
+	want[0], want[2], want[10] = 0x7fff, 0xffff, 0x8001
+	if diff := cmp.Diff(want, keys); diff != "" || gid.InterfaceID() != 0x0c42a10300051e2a {
+		t.Errorf("gid %s, keys (-want +got):\n%s", gid, diff)
+	}
+	if keys, gid := Tables(t.Context(), root, Port{Device: "mlx5_1", Number: 1}); keys != nil || !gid.IsZero() {
+		t.Errorf("tables of a port that doesn't exist: %v, %s", keys, gid)
 	}
 }
 
