@@ -38,8 +38,14 @@ type Client struct {
 	Retries int
 	// MKey goes into packets of subnet management.
 	MKey uint64
+	// ReadPKeys has a request by LID that isn't answered followed by one for the partition table of
+	// the port, for 1 s: if both ports are in another partition, the request is sent again in that.
+	// The table is read once for each LID. SMPs are in no partition, so that their answer also
+	// shows that the port is alive.
+	ReadPKeys bool
 
-	engine *Engine // from the first request on
+	engine *Engine         // from the first request on
+	read   map[ib.LID]bool // partition tables that were requested
 }
 
 // SMP reads an attribute of subnet management, or writes it (method [mad.MethodSet] with data). The
@@ -122,6 +128,26 @@ func (c *Client) OwnPort(ctx context.Context) (mad.PortInfo, error) {
 	return info, err
 }
 
+// OwnGID returns the first GID of the local port.
+func (c *Client) OwnGID(ctx context.Context) (ib.GID, error) {
+	own, err := c.OwnPort(ctx)
+	if err != nil {
+		return ib.GID{}, err
+	}
+	return c.gidOf(ctx, &own)
+}
+
+// gidOf returns the first GID of the local port, whose PortInfo is own.
+func (c *Client) gidOf(ctx context.Context, own *mad.PortInfo) (ib.GID, error) {
+	data, err := c.SMP(ctx, Target{}, mad.MethodGet, mad.AttributeNodeInfo, 0, nil)
+	if err != nil {
+		return ib.GID{}, err
+	}
+	var node mad.NodeInfo
+	node.Decode(data) //nolint:errcheck // SMP has the length
+	return gidOf(cmp.Or(own.GIDPrefix, ib.SubnetPrefixDefault), binary.BigEndian.Uint64(node.PortGUID[:])), nil
+}
+
 // ErrNoSubnetManager is the cause if the local port has no LID of a subnet manager.
 var ErrNoSubnetManager = errors.New("the local port has no subnet manager, which is needed to find the LID")
 
@@ -138,16 +164,11 @@ func (c *Client) Path(ctx context.Context, to ib.GID, sm ib.LID) (mad.PathRecord
 	if sm = cmp.Or(sm, own.MasterSMLID); sm == 0 {
 		return path, ErrNoSubnetManager
 	}
-	data, err := c.SMP(ctx, Target{}, mad.MethodGet, mad.AttributeNodeInfo, 0, nil)
+	gid, err := c.gidOf(ctx, &own)
 	if err != nil {
 		return path, err
 	}
-	var node mad.NodeInfo
-	node.Decode(data) //nolint:errcheck // SMP has the length
-	prefix := cmp.Or(own.GIDPrefix, ib.SubnetPrefixDefault)
-	query := mad.PathRecord{DGID: to, NumPath: 1}
-	binary.BigEndian.PutUint64(query.SGID[:8], uint64(prefix))
-	copy(query.SGID[8:], node.PortGUID[:])
+	query := mad.PathRecord{SGID: gid, DGID: to, NumPath: 1}
 	if to.SubnetPrefix() == 0 {
 		copy(query.DGID[:8], query.SGID[:8])
 	}
@@ -171,6 +192,45 @@ func (c *Client) Call(ctx context.Context, d *Datagram) error {
 }
 
 func (c *Client) call(ctx context.Context, d *Datagram, timeout time.Duration, retries int) error {
+	err := c.once(ctx, d, timeout, retries)
+	sent, silent := SentOf(err)
+	addressing := AddressingOf(c.Transport)
+	if !c.ReadPKeys || !silent || addressing == nil || sent.LID == 0 || c.read[sent.LID] || ctx.Err() != nil {
+		return err
+	}
+	if c.read == nil {
+		c.read = map[ib.LID]bool{}
+	}
+	c.read[sent.LID] = true
+	table, tableErr := c.pkeys(ctx, sent.LID)
+	if tableErr != nil {
+		return err // the port answers nothing
+	}
+	if addressing.LearnPKeys(sent.LID, table[:]) {
+		return c.once(ctx, d, timeout, retries)
+	}
+	if e, ok := errors.AsType[*noAnswerError](err); ok {
+		e.sent.Disjoint = addressing.Sent(&d.Address).Disjoint
+	}
+	return err
+}
+
+// pkeys reads the first block of the partition table of the port at a LID; of a switch that is the
+// table of port 0.
+func (c *Client) pkeys(ctx context.Context, lid ib.LID) (table mad.PKeyTable, err error) {
+	p := mad.NewSMP(mad.MethodGet, mad.AttributePKeyTable, 0, 0)
+	p.MKey = c.MKey
+	d := Datagram{Address: Address{LID: lid}}
+	p.Append(d.MAD[:0])
+	const patience = time.Second
+	if err := c.once(ctx, &d, patience/2, 1); err != nil {
+		return table, err
+	}
+	_, err = table.Decode(d.MAD[attributeOffset:])
+	return table, err
+}
+
+func (c *Client) once(ctx context.Context, d *Datagram, timeout time.Duration, retries int) error {
 	if c.engine == nil {
 		c.engine = NewEngine(c.Transport, 1)
 	}

@@ -38,6 +38,8 @@ type Engine struct {
 	inbox     [batch]Datagram
 	reply     Reply
 	traffic   Traffic
+	// addressing completes the addresses of GMPs; nil: the transport has none.
+	addressing *Addressing
 }
 
 // batch is how many datagrams go through the transport in one call.
@@ -122,7 +124,7 @@ func NewEngine(transport Transport, window int) *Engine {
 	now := time.Now()
 	return &Engine{
 		transport: transport, start: now, pace: newPace(window), slots: slots{salt: firstTransaction(now)},
-		peers: map[destination]*Peer{},
+		peers: map[destination]*Peer{}, addressing: AddressingOf(transport),
 	}
 }
 
@@ -238,10 +240,20 @@ type noAnswerError struct {
 	after    time.Duration
 	reported bool // by the transport, each try
 	busy     bool // a try was answered with mad.StatusBusy
+	// sent is how a GMP was addressed; nil for SMPs, and for a transport without Addressing.
+	sent *Sent
 }
 
-// Error returns "no answer to 4 tries in 4s".
+// Error returns "no answer to 4 tries in 4s", for a GMP with ", sent with P_Key 0xffff (full
+// member), SL 0, no GRH".
 func (e *noAnswerError) Error() string {
+	if e.sent != nil {
+		return e.text() + ", sent with " + e.sent.String()
+	}
+	return e.text()
+}
+
+func (e *noAnswerError) text() string {
 	switch {
 	case e.reported: // the time is not worth printing: the transport gave up by itself
 		return fmt.Sprintf("the transport reports no answer to %s", tries(e.tries))

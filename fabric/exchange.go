@@ -102,6 +102,7 @@ func (e *Engine) fill(source Source, now time.Duration) (some bool) {
 // send puts the next try of a request into the outbox.
 func (e *Engine) send(q *slot, now time.Duration) {
 	limit := e.patience(q)
+	e.addressing.Apply(&q.Address, mad.Class(q.MAD[classOffset]))
 	d := Datagram{Address: q.Address, MAD: q.MAD}
 	setTransaction(&d, e.slots.transaction(q, q.tries))
 	// The transport is more patient than the engine, because a kernel drops an answer that comes
@@ -146,8 +147,14 @@ func (e *Engine) flush(source Source) error {
 		n, err := e.transport.Send(e.outbox)
 		n = max(0, min(n, len(e.outbox)))
 		e.traffic.Sent += n
+		if n > 0 {
+			e.addressing.Accepted(&e.outbox[n-1].Address)
+		}
 		refused := errors.Is(err, ErrRefused) && n < len(e.outbox)
-		if refused {
+		switch {
+		case refused && e.addressing.AddGRH(&e.outbox[n].Address, err):
+			err = nil
+		case refused:
 			e.refused(source, &e.outbox[n], err)
 			n, err = n+1, nil
 		}
@@ -222,8 +229,8 @@ func (e *Engine) receive(source Source, d *Datagram, now time.Duration) {
 // attributeOffset is the offset of the attribute in packets of subnet and performance management.
 const attributeOffset = 64
 
-// methodOffset is the offset of the method in the header.
-const methodOffset = 3
+// Offsets of the class and the method in the header.
+const classOffset, methodOffset = 1, 3
 
 // matches reports whether a response answers the request.
 func (q *slot) matches(h *mad.Header, d *Datagram) bool {
@@ -247,9 +254,13 @@ func (e *Engine) lost(source Source, q *slot, now time.Duration) {
 }
 
 func (e *Engine) giveUp(source Source, q *slot, now time.Duration) {
-	e.finish(source, q, Reply{Err: &noAnswerError{
+	err := &noAnswerError{
 		tries: q.tries, after: (now - q.first).Round(time.Millisecond), reported: q.reported == q.tries, busy: q.busy,
-	}})
+	}
+	if q.Address.QPN != 0 && e.addressing != nil {
+		err.sent = new(e.addressing.Sent(&q.Address))
+	}
+	e.finish(source, q, Reply{Err: err})
 }
 
 // end closes a request.

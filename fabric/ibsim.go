@@ -18,6 +18,7 @@ const ibsimBatch = 32
 // IBSim is the transport to a simulated subnet.
 type IBSim struct {
 	conn    *ibsim.Conn
+	address Addressing
 	out, in [ibsimBatch]ibsim.Packet
 }
 
@@ -33,8 +34,20 @@ func OpenIBSim(ctx context.Context, getenv func(string) string) (*IBSim, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &IBSim{conn: conn}, nil
+	s := &IBSim{conn: conn}
+	var table mad.PKeyTable
+	if b, err := conn.PKeys(ctx); err == nil {
+		table.Decode(b[:]) //nolint:errcheck // long enough
+		s.address.PKeys = table[:]
+	} else if ctx.Err() != nil {
+		return nil, errors.Join(context.Cause(ctx), conn.Close())
+	}
+	return s, nil
 }
+
+// Addressing returns how GMPs are addressed, with the partition table that the port had when it was
+// opened. Only rdmakit's simulator looks at it: ibsim has neither partitions nor service levels.
+func (s *IBSim) Addressing() *Addressing { return &s.address }
 
 // WantsIBSim reports whether the environment selects the simulator instead of this machine's ports.
 func WantsIBSim(getenv func(string) string) bool { return ibsim.Wanted(getenv) }
@@ -62,13 +75,20 @@ func (s *IBSim) Serve(mad.Class, mad.OUI, ...mad.Method) error {
 func (s *IBSim) Send(batch []Datagram) (int, error) {
 	sent := 0
 	for sent < len(batch) {
-		k := min(len(batch)-sent, len(s.out))
-		for i := range k {
-			d, p := &batch[sent+i], &s.out[i]
+		k := 0
+		var refused error
+		for ; k < min(len(batch)-sent, len(s.out)); k++ {
+			d, p := &batch[sent+k], &s.out[k]
+			if d.Address.PKeyIndex > ibsim.MaxPKeyIndex {
+				refused = fmt.Errorf("%w: P_Key index %d: the simulator has them up to %d", ErrRefused,
+					d.Address.PKeyIndex, ibsim.MaxPKeyIndex)
+				break
+			}
 			p.DLID, p.SLID = uint16(d.Address.LID), 0
 			if p.DLID == ibsim.LIDPermissive {
 				p.SLID = ibsim.LIDPermissive
 			}
+			p.Local = ibsim.Local{PKeyIndex: d.Address.PKeyIndex, SL: d.Address.SL, GRH: d.Address.HasGRH}
 			p.DQP, p.SQP = uint32(d.Address.QPN), uint32(d.Address.QPN)
 			p.MAD = d.MAD
 		}
@@ -76,6 +96,9 @@ func (s *IBSim) Send(batch []Datagram) (int, error) {
 		sent += n
 		if err != nil || n < k {
 			return sent, err
+		}
+		if refused != nil {
+			return sent, refused
 		}
 	}
 	return sent, nil

@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"cmp"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -162,7 +164,8 @@ func (q *request) write(r *Request) {
 		smp.Append(r.MAD[:0])
 		return
 	}
-	r.Address = Address{LID: q.owner.node.LID(uint8(q.arg)), QPN: 1, QKey: QKeyGSI}
+	number := uint8(q.arg)
+	r.Address = Address{LID: q.owner.node.LID(number), QPN: 1, QKey: QKeyGSI, GID: q.owner.node.gid(number)}
 	packet := mad.NewPerformanceMAD(mad.MethodGet, q.attribute(), 0)
 	if q.kind != kindCapability {
 		packet.Data[1] = uint8(q.arg) // PortSelect
@@ -174,4 +177,16 @@ func (q *request) write(r *Request) {
 // samePort reports whether an answer has the counters of the port that was asked for.
 func samePort(request, answer *[mad.Len]byte) bool {
 	return request[attributeOffset+1] == answer[attributeOffset+1]
+}
+
+// gid returns the GID of a port, for a global route header.
+func (n *Node) gid(number uint8) ib.GID {
+	if n.IsSwitch() {
+		number = 0
+	}
+	p := &n.Ports[number]
+	if p.GUID.IsZero() {
+		return ib.GID{}
+	}
+	return gidOf(cmp.Or(p.Info.GIDPrefix, ib.SubnetPrefixDefault), binary.BigEndian.Uint64(p.GUID[:]))
 }

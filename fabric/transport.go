@@ -60,9 +60,14 @@ type Address struct {
 	QKey      uint32 // QKeyGSI on QP 1
 	PKeyIndex uint16 // index in the local port's table
 	SL        uint8  // service level
-	HasGRH    bool   // with a global route header: the next two fields are valid
+	HasGRH    bool   // with a global route header, which has the fields below
 	GIDIndex  uint8  // index in the local port's table
-	GID       ib.GID // GID of the other port
+	// GID is that of the other port. Without HasGRH it is for an [Addressing] that has to add the
+	// header.
+	GID          ib.GID
+	HopLimit     uint8 // to cross routers it must be above 1; 0: 64
+	TrafficClass uint8
+	FlowLabel    uint32
 }
 
 // QKeyGSI is the key of queue pair 1 (specification section 10.2.5).

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type UMAD struct {
 	conn    umadConn
 	port    umad.Port // that was chosen
 	agents  map[mad.Class]uint32
+	address Addressing
 	out, in [umadBatch]umad.Packet
 }
 
@@ -64,8 +66,15 @@ func OpenUMAD(ctx context.Context, o UMADOptions) (*UMAD, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open management port: %w", err)
 	}
-	return &UMAD{conn: conn, port: port, agents: map[mad.Class]uint32{}}, nil
+	u := &UMAD{conn: conn, port: port, agents: map[mad.Class]uint32{}}
+	if !u.IsEthernet() { // its kernel chooses the P_Key
+		u.address.PKeys, u.address.LocalGID = umad.Tables(ctx, root, conn.Pair().GSI)
+	}
+	return u, nil
 }
+
+// Addressing returns how GMPs are addressed, with the tables that the port had when it was opened.
+func (u *UMAD) Addressing() *Addressing { return &u.address }
 
 // smiParents queries the kernel (nldev) for the devices of type SMI and the devices whose planes
 // they manage. The answer is empty if there is none: kernels before 6.11 don't have these types,
@@ -207,8 +216,12 @@ func (u *UMAD) prepare(batch []Datagram) (int, error) {
 		}
 		u.out[i] = umad.Packet{
 			AgentID: u.agents[class], Timeout: d.Timeout, QPN: uint32(a.QPN), QKey: a.QKey, LID: uint16(a.LID),
-			SL: a.SL, PKeyIndex: a.PKeyIndex, HasGRH: a.HasGRH, GIDIndex: a.GIDIndex,
-			HopLimit: hopLimit(a.HasGRH), GID: a.GID, MAD: d.MAD,
+			SL: a.SL, PKeyIndex: a.PKeyIndex, MAD: d.MAD,
+		}
+		if a.HasGRH {
+			p := &u.out[i]
+			p.HasGRH, p.GIDIndex, p.GID = true, a.GIDIndex, a.GID
+			p.HopLimit, p.TrafficClass, p.FlowLabel = hopLimit(a.HopLimit), a.TrafficClass, a.FlowLabel
 		}
 	}
 	return min(len(batch), len(u.out)), nil
@@ -226,12 +239,11 @@ func concernsAddress(err error) bool {
 	return false
 }
 
-// hopLimit is the hop limit of a global route header, large enough to cross routers.
-func hopLimit(hasGRH bool) uint8 {
-	if hasGRH {
-		return 64
-	}
-	return 0
+// hopLimit returns the hop limit of a global route header, by default one that is large enough to
+// cross routers.
+func hopLimit(of uint8) uint8 {
+	const usual = 64
+	return cmp.Or(of, usual)
 }
 
 // Receive implements [Transport].

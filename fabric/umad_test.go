@@ -12,6 +12,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/edge/rdmanl"
 	"github.com/rdmakit/rdmakit/internal/edge/umad"
+	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
@@ -41,6 +42,48 @@ func (f *fakeConn) Send(packets []umad.Packet) (int, error) {
 func (f *fakeConn) Receive(context.Context, []umad.Packet, time.Time) (int, error) { return 0, nil }
 
 func (f *fakeConn) Close() error { return nil }
+
+// demanding is a port that requires a global route header, as rdma_check_ah_attr of the kernel
+// checks it.
+type demanding struct{ fakeConn }
+
+func (f *demanding) Send(packets []umad.Packet) (int, error) {
+	for i := range packets {
+		if !packets[i].HasGRH {
+			return i, os.NewSyscallError("write", syscall.EINVAL)
+		}
+		f.sent = append(f.sent, packets[i])
+	}
+	return len(packets), nil
+}
+
+// TestRequiredHeader checks that a GMP goes out with a header after the kernel has refused it
+// without, that later ones have it from the start, and how it is written.
+func TestRequiredHeader(t *testing.T) {
+	port := umad.Port{Device: "mlx5_0", Number: 1, LinkLayer: "InfiniBand"}
+	f := &demanding{fakeConn{pair: umad.Pair{SMI: port, GSI: port}}}
+	u := &UMAD{conn: f, port: port, agents: map[mad.Class]uint32{}}
+	u.address.PKeys = []ib.PKey{0x8001, 0xffff}
+	gid := ib.GID{0: 0xfe, 1: 0x80, 15: 1}
+	client := Client{Transport: u, Timeout: time.Millisecond, Retries: -1}
+	for k := range 2 {
+		d := Datagram{Address: Address{LID: 7, QPN: 1, QKey: QKeyGSI, GID: gid}}
+		d.MAD[1] = uint8(mad.ClassPerformance)
+		if err := client.Call(t.Context(), &d); !errors.Is(err, ErrNoAnswer) {
+			t.Fatalf("call %d: %v, want no answer", k, err)
+		}
+		const usual = 64
+		p := f.sent[len(f.sent)-1]
+		if len(f.sent) != k+1 || !p.HasGRH || p.GID != gid || p.HopLimit != usual || p.PKeyIndex != 1 || p.LID != 7 {
+			t.Errorf("call %d: %d packets, the last one %+v", k, len(f.sent), p)
+		}
+	}
+	d := Datagram{Address: Address{LID: 9, QPN: 1, QKey: QKeyGSI}}
+	d.MAD[1] = uint8(mad.ClassPerformance)
+	if err := client.Call(t.Context(), &d); !errors.Is(err, ErrRefused) || !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("to a LID without a known GID: %v, want a refusal", err)
+	}
+}
 
 func smpTo(class mad.Class) Datagram {
 	d := Datagram{Address: Address{LID: 7}}

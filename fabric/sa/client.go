@@ -151,13 +151,18 @@ func (c *Client) ask(ctx context.Context, to fabric.Address, p *mad.SA) (*messag
 	if tries == 1 {
 		times = "1 try"
 	}
-	switch {
-	case w.busy:
-		return nil, fmt.Errorf("%w after %s in %v", errBusy, times, time.Since(start).Round(time.Millisecond))
-	case w.lost == tries: // the time is not worth printing: the transport gave up by itself
-		return nil, fmt.Errorf("the transport reports %w to %s", fabric.ErrNoAnswer, times)
+	took := time.Since(start).Round(time.Millisecond)
+	if w.busy {
+		return nil, fmt.Errorf("%w after %s in %v", errBusy, times, took)
 	}
-	return nil, fmt.Errorf("%w to %s in %v", fabric.ErrNoAnswer, times, time.Since(start).Round(time.Millisecond))
+	err := fmt.Errorf("%w to %s in %v", fabric.ErrNoAnswer, times, took)
+	if w.lost == tries { // the time is not worth printing: the transport gave up by itself
+		err = fmt.Errorf("the transport reports %w to %s", fabric.ErrNoAnswer, times)
+	}
+	if a := fabric.AddressingOf(c.Transport); a != nil {
+		err = &fabric.SentError{Err: err, Sent: a.Sent(&c.out[0].Address)}
+	}
+	return nil, err
 }
 
 // send sends one packet, and reports whether the transport took it before the deadline. A timeout
@@ -166,9 +171,17 @@ func (c *Client) send(
 	ctx context.Context, to fabric.Address, p *mad.SA, timeout time.Duration, deadline time.Time,
 ) (bool, error) {
 	c.out[0] = fabric.Datagram{Address: to, Timeout: timeout}
+	addressing := fabric.AddressingOf(c.Transport)
+	addressing.Apply(&c.out[0].Address, mad.ClassSA)
 	p.Append(c.out[0].MAD[:0])
 	for {
 		n, err := c.Transport.Send(c.out[:])
+		switch {
+		case n > 0:
+			addressing.Accepted(&c.out[0].Address)
+		case errors.Is(err, fabric.ErrRefused) && addressing.AddGRH(&c.out[0].Address, err):
+			continue
+		}
 		if n > 0 || err != nil {
 			return n > 0, err
 		}

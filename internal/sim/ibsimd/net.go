@@ -20,6 +20,7 @@ type Net struct {
 
 	byName      map[string]*Node
 	ports, lids int
+	partitions  bool // GMPs are delivered only within a partition
 }
 
 // Node is a node of a [Net].
@@ -37,6 +38,8 @@ type Node struct {
 
 	mkey     uint64         // required in requests; 0: none
 	protect  uint8          // M_Key protect bits, 0 to 3
+	pkeys    []ib.PKey      // partition table of the ports; nil: the default partition
+	sl       uint8          // that GMPs to the node must have; 0: any
 	patches  []patch        // bytes that answers have instead of the real ones
 	growing  map[int][]ramp // counters that grow, by port
 	identity func() ib.GUID // the node GUID to answer with; nil: the real one

@@ -73,6 +73,9 @@ func (s *Simulator) process(c *client, p *ibsim.Packet) outcome {
 	if end.at == nil {
 		return s.lost(c, p, end.dead)
 	}
+	if !response && !s.admitted(c.port, end.at, &h, p) {
+		return s.lost(c, p, true)
+	}
 	if !response {
 		if o, answered := s.answer(c, p, &h, &smp, end.at); answered {
 			return o

@@ -41,8 +41,13 @@ type NodeFault struct {
 	GUID string `json:"guid,omitempty"`
 	// MKey is the key that requests must have, a number such as "0x1234". Protect is the protect
 	// level from 0 to 3; from 2 on requests without the key get no answer at all.
-	MKey       string      `json:"mkey,omitempty"`
-	Protect    int         `json:"protect,omitempty"`
+	MKey    string `json:"mkey,omitempty"`
+	Protect int    `json:"protect,omitempty"`
+	// PKeys is the partition table of the node's ports, numbers such as "0x7fff". If any node has
+	// one, the simulator delivers GMPs only within a partition.
+	PKeys []ib.PKey `json:"pkeys,omitempty"`
+	// SL is the service level that GMPs to the node must have; 0: any.
+	SL         uint8       `json:"sl,omitempty"`
 	Attributes []Attribute `json:"attributes,omitempty"`
 }
 
@@ -220,6 +225,11 @@ func (n *Node) plant(net *Net, f *NodeFault) error {
 		}
 		n.mkey, n.protect = key, uint8(f.Protect)
 	}
+	if len(f.PKeys) > maxPKeys || f.SL > 15 {
+		return fmt.Errorf("%d pkeys, sl %d: at most %d and 15", len(f.PKeys), f.SL, maxPKeys)
+	}
+	n.pkeys, n.sl = f.PKeys, f.SL
+	net.partitions = net.partitions || len(f.PKeys) > 0
 	for _, a := range f.Attributes {
 		bytes, err := hex.DecodeString(a.Bytes)
 		if err != nil || len(bytes) == 0 || a.Offset < 0 || a.Offset+len(bytes) > mad.SMPDataLen {

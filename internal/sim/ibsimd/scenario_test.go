@@ -24,6 +24,8 @@ func TestFaultErrors(t *testing.T) {
 		"nodes: {host1: {mkey: '1', protect: 4}}": "protect is from 0 to 3",
 		"nodes: {host1: {mkey: secret}}":          `mkey "secret" is not a number`,
 		"nodes: {host1: {mkey: '0'}}":             `mkey "0" is not a number above 0`,
+		"nodes: {host1: {sl: 16}}":                "sl 16: at most 32 and 15",
+		"nodes: {host1: {pkeys: [many]}}":         "read faults",
 
 		"nodes: {host1: {attributes: [{id: X}]}}":                             `attribute "X" is not a number or`,
 		"nodes: {host1: {attributes: [{id: 18}]}}":                            `attribute 0x0012: offset 0`,

@@ -117,6 +117,7 @@ func newPort(n *node, number uint8) *port {
 	if keys > 0 {
 		p.pkeys[0], p.pkeys[1] = 0xff, 0xff
 	}
+	p.setPKeys(n.Node.pkeys)
 	from := &n.Ports[number]
 	p.classic, p.wide = from.Counters, from.Counters
 	if c := n.Settings[number].Classic; c != nil {

@@ -294,9 +294,13 @@ func (s *Subnet) paths(q *mad.SA) (list [][]byte, status mad.Status) {
 	masked.ComponentMask &= pathEnds
 	for _, from := range s.saPorts() {
 		for _, to := range s.saPorts() {
+			key, shared := sharedPKey(from.node, to.node)
+			if !shared {
+				continue // no path
+			}
 			r := mad.PathRecord{
 				SGID: from.gid(), DGID: to.gid(), SLID: from.lid, DLID: to.lid, Reversible: true, NumPath: 1,
-				PKey: 0xffff, MTUSelector: 2, MTU: 5, RateSelector: 2, Rate: 19, PacketLifeTimeSelector: 2,
+				PKey: key, SL: to.node.SL, MTUSelector: 2, MTU: 5, RateSelector: 2, Rate: 19, PacketLifeTimeSelector: 2,
 				PacketLifeTime: 18,
 			}
 			if b := r.Append(nil); kind.matches(&masked, b) {

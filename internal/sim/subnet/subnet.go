@@ -68,6 +68,11 @@ type Node struct {
 	Performance *mad.ClassPortInfo
 	// Multicast is a switch's multicast forwarding table.
 	Multicast map[ib.LID]fabric.PortSet
+	// PKeys is the partition table of the node's ports; nil: the default partition, full member.
+	PKeys []ib.PKey
+	// SL is the service level of the paths to the node: a GMP on another one doesn't reach it. 0:
+	// all do.
+	SL uint8
 	// Registers are the access registers of an NVIDIA device; nil: it doesn't answer their class.
 	Registers *Registers
 
@@ -201,6 +206,8 @@ func (s *Subnet) reply(n *Node, in uint8, request *mad.DirectedSMP) {
 		info.Append(data)
 	case request.AttributeID == mad.AttributeSMInfo && n.Manager != nil:
 		n.Manager.Append(data)
+	case request.AttributeID == mad.AttributePKeyTable:
+		n.pkeyBlock(modifier).Append(data)
 	case request.AttributeID == mad.AttributeMFT && n.Type == mad.NodeTypeSwitch:
 		block := n.multicast(modifier)
 		block.Append(data)
@@ -249,7 +256,8 @@ func (n *Node) portGUID(port uint8) ib.GUID {
 
 func (s *Subnet) portInfo(n *Node, in, port uint8) mad.PortInfo {
 	info := mad.PortInfo{
-		GIDPrefix: ib.SubnetPrefixDefault, LID: n.LIDs[port], MasterSMLID: s.MasterLID, LocalPortNum: in,
+		GIDPrefix: ib.SubnetPrefixDefault, LID: n.LIDs[port], MasterSMLID: s.MasterLID, MasterSMSL: s.masterSL(),
+		LocalPortNum:     in,
 		LinkWidthEnabled: mad.LinkWidth4X, LinkWidthSupported: mad.LinkWidth4X, LinkWidthActive: mad.LinkWidth4X,
 		LinkSpeedExtActive: 8, LinkSpeedExtSupported: 15, LinkSpeedExtEnabled: 15,
 		CapabilityMask: mad.CapabilityIsExtendedSpeedsSupported,

@@ -3,8 +3,10 @@ package subnet
 import (
 	"container/heap"
 	"context"
+	"fmt"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rdmakit/rdmakit/fabric"
@@ -22,6 +24,12 @@ type Transport struct {
 	spare  []*fabric.Datagram
 
 	transfers map[uint64]*transfer // by transaction ID
+
+	// GRHRequired makes Send refuse GMPs without a global route header with EINVAL, as the kernel
+	// does at a port that requires it.
+	GRHRequired bool
+	// Address is what Addressing returns; nil: none.
+	Address *fabric.Addressing
 
 	closed chan struct{}
 	close  func()
@@ -41,6 +49,9 @@ func (t *Transport) Send(batch []fabric.Datagram) (int, error) {
 		if t.subnet.Queue > 0 && len(t.queue) >= t.subnet.Queue {
 			return i, nil
 		}
+		if t.GRHRequired && batch[i].Address.QPN != 0 && !batch[i].Address.HasGRH {
+			return i, fmt.Errorf("write: %w: %w", fabric.ErrRefused, syscall.EINVAL)
+		}
 		t.answer(&batch[i])
 	}
 	return len(batch), nil
@@ -50,6 +61,10 @@ func (t *Transport) answer(d *fabric.Datagram) {
 	answer := t.datagram()
 	*answer = fabric.Datagram{Address: d.Address}
 	var n *Node
+	if d.Address.QPN != 0 && !t.reaches(d) {
+		t.spare = append(t.spare, answer)
+		return
+	}
 	switch mad.Class(d.MAD[1]) {
 	case mad.ClassSubnetDirected:
 		n = t.subnetManagement(d, answer)
@@ -112,17 +127,23 @@ func (t *Transport) subnetManagement(d, answer *fabric.Datagram) *Node {
 }
 
 // managerByLID writes the response of the subnet manager at a LID to answer and returns its node,
-// or nil if there is none. There is no response to other LID-routed SMPs.
+// or nil if there is none. Other LID-routed SMPs get no response, except for the partition table.
 func (s *Subnet) managerByLID(d, answer *fabric.Datagram) *Node {
 	n := s.byLID[d.Address.LID]
 	var p mad.SMP
 	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
-	if n == nil || n.Dead || n.Manager == nil || d.Address.QPN != 0 || p.AttributeID != mad.AttributeSMInfo {
+	switch {
+	case n == nil || n.Dead || d.Address.QPN != 0:
+		return nil
+	case p.AttributeID == mad.AttributePKeyTable:
+		n.pkeyBlock(p.AttributeModifier).Append(p.Data[:0])
+	case p.AttributeID == mad.AttributeSMInfo && n.Manager != nil:
+		n.Manager.Append(p.Data[:0])
+	default:
 		return nil
 	}
 	n.Asked++
 	p.Method |= mad.MethodResponse
-	n.Manager.Append(p.Data[:0])
 	p.Append(answer.MAD[:0])
 	return n
 }
