@@ -114,6 +114,16 @@ func (a *Addressing) LearnPaths(paths []mad.PathRecord) {
 // HasPath reports whether the path to a LID is known.
 func (a *Addressing) HasPath(lid ib.LID) bool { return a.routes[lid].hasPath }
 
+// Paths returns how many paths are known.
+func (a *Addressing) Paths() (n int) {
+	for _, r := range a.routes {
+		if r.hasPath {
+			n++
+		}
+	}
+	return n
+}
+
 // LearnPKeys adds the partition table of the port at a LID, and reports whether that changes the
 // index for it.
 func (a *Addressing) LearnPKeys(lid ib.LID, table []ib.PKey) (changed bool) {
@@ -174,7 +184,7 @@ func (a *Addressing) Apply(to *Address, class mad.Class) {
 		to.GID = gidOf(a.prefix(), wellKnownSA)
 	case r.hasPath && !r.gid.IsZero():
 		to.GID, to.HopLimit, to.TrafficClass, to.FlowLabel = r.gid, r.hops, r.class, r.flow
-		to.HasGRH = r.gid.SubnetPrefix() != a.prefix() // a path through a router
+		to.HasGRH = r.hops > 1 || r.gid.SubnetPrefix() != a.prefix() // a path through a router
 	}
 	to.HasGRH = to.HasGRH || a.GRH && !to.GID.IsZero()
 }

@@ -95,7 +95,7 @@ func TestPartitions(t *testing.T) {
 		tr.Address.PKeyIndex = new(uint16(0))
 		got, all, why := counted(t, tr)
 		if got != 4 || all != 7 || !strings.Contains(why, "sent with P_Key 0x7fff (limited member), SL 0, no GRH") {
-			t.Errorf("with index 0: %d of %d nodes have counters, want 4 of 7 (host0 is a full member for itself); "+
+			t.Errorf("with index 0: %d of %d nodes have counters, want 4 of 7 (host0 reaches itself); "+
 				"unreached: %s", got, all, why)
 		}
 	})
@@ -114,6 +114,9 @@ func TestCommonPartition(t *testing.T) {
 			client := fabric.Client{Transport: tr, ReadPKeys: readTable}
 			_, err := client.Performance(t.Context(), lid, mad.MethodGet, mad.AttributeClassPortInfo, nil)
 			return err
+		}
+		if got, all, _ := counted(t, addressed(s)); got != all-2 {
+			t.Errorf("sweep: %d of %d nodes have counters, want all but host2 and host3", got, all)
 		}
 		if err := read(addressed(s), to, false); !errors.Is(err, fabric.ErrNoAnswer) {
 			t.Errorf("without knowledge: %v, want no answer", err)

@@ -38,10 +38,8 @@ type Client struct {
 	Retries int
 	// MKey goes into packets of subnet management.
 	MKey uint64
-	// ReadPKeys has a request by LID that isn't answered followed by one for the partition table of
-	// the port, for 1 s: if both ports are in another partition, the request is sent again in that.
-	// The table is read once for each LID. SMPs are in no partition, so that their answer also
-	// shows that the port is alive.
+	// ReadPKeys has a request by LID that isn't answered followed by LearnPKeys, once for each LID:
+	// if both ports are in another partition, the request is sent again in that.
 	ReadPKeys bool
 
 	engine *Engine         // from the first request on
@@ -202,17 +200,29 @@ func (c *Client) call(ctx context.Context, d *Datagram, timeout time.Duration, r
 		c.read = map[ib.LID]bool{}
 	}
 	c.read[sent.LID] = true
-	table, tableErr := c.pkeys(ctx, sent.LID)
-	if tableErr != nil {
-		return err // the port answers nothing
-	}
-	if addressing.LearnPKeys(sent.LID, table[:]) {
+	changed, tableErr := c.LearnPKeys(ctx, sent.LID)
+	if changed {
 		return c.once(ctx, d, timeout, retries)
 	}
-	if e, ok := errors.AsType[*noAnswerError](err); ok {
+	if e, ok := errors.AsType[*noAnswerError](err); ok && tableErr == nil {
 		e.sent.Disjoint = addressing.Sent(&d.Address).Disjoint
 	}
 	return err
+}
+
+// LearnPKeys reads the partition table of the port at a LID, waiting for up to 1 s, and reports
+// whether later requests to it therefore have another P_Key. SMPs are in no partition, so that an
+// answer also shows that the port is alive.
+func (c *Client) LearnPKeys(ctx context.Context, lid ib.LID) (changed bool, err error) {
+	a := AddressingOf(c.Transport)
+	if a == nil {
+		return false, nil
+	}
+	table, err := c.pkeys(ctx, lid)
+	if err != nil {
+		return false, fmt.Errorf("read the partition table of LID %d: %w", uint16(lid), err)
+	}
+	return a.LearnPKeys(lid, table[:]), nil
 }
 
 // pkeys reads the first block of the partition table of the port at a LID; of a switch that is the

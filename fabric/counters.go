@@ -36,6 +36,9 @@ func (s *sweep) planCounters(n *nodeState, number uint16) {
 		return // no subnet manager has configured the switch: nobody expects counters
 	}
 	n.performance = &nodeState{node: node}
+	if a := s.engine.addressing; a != nil && node.GUID() == s.topology.Origin.Node && !a.HasPath(lid) {
+		a.LearnPKeys(lid, a.PKeys) // a limited member doesn't even reach itself
+	}
 	if unreachable {
 		reason := "the node has no LID: no subnet manager has assigned one"
 		if lid != 0 {

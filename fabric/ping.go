@@ -62,8 +62,12 @@ func (c *Client) PingAddress(ctx context.Context, to ib.GID, index uint8) (Addre
 	if err != nil {
 		return Address{}, fmt.Errorf("find the port of GID %s: %w", to, err)
 	}
+	if addressing := AddressingOf(c.Transport); addressing != nil {
+		addressing.LearnPaths([]mad.PathRecord{path})
+	}
 	a.LID, a.SL = path.DLID, path.SL
-	a.HasGRH = path.DGID.SubnetPrefix() != path.SGID.SubnetPrefix()
+	a.HopLimit, a.TrafficClass, a.FlowLabel = path.HopLimit, path.TClass, path.FlowLabel
+	a.HasGRH = path.HopLimit > 1 || path.DGID.SubnetPrefix() != path.SGID.SubnetPrefix()
 	return a, nil
 }
 

@@ -47,7 +47,8 @@ type fabricFlags struct {
 	// unsaved is the error of --save, which the command returns after printing its list.
 	unsaved error
 	// live reports that the command needs the subnet, not just a saved topology.
-	live bool
+	live    bool
+	address addressFlags
 }
 
 func newFabricCommand(app *cli.App) *cobra.Command {
@@ -63,6 +64,11 @@ A node that doesn't answer is listed after 4 s, which all such nodes together co
 each of 1 + 3 tries, or longer if the node's earlier answers, or the times that it reports
 (SubnetTimeout, RespTimeValue), are longer. --mad-timeout and --retries set both.
 
+Counters, registers, pings and subnet administration are queried with the P_Key of a partition that
+this port is in: the default partition where there is one, as full member rather than limited, or
+the partition of the path that subnet administration has recorded, whose service level is used too.
+--pkey-idx INDEX and --pkey KEY choose another one.
+
 Management datagrams go through /dev/infiniband/umad*, which usually only root may open. If SIM_HOST
 or IBSIM_SERVER_NAME is set, they go to a running ibsim instead; SIM_SET_ISSM, IBSIM_SOCKNAME and
 IBSIM_SERVER_PORT have the same meaning as for umad2sim.
@@ -76,7 +82,8 @@ A NODE is a node description ("MF0;leaf0:MQM9700/U1"), a word of one (leaf0), a 
 that accept several nodes also accept patterns: "leaf*", or "host1[0-9]" if no node is named host1.`,
 		Example: `  rdmactl fabric links
   rdmactl fabric topology --routes --counters --save fabric.json
-  rdmactl fabric trace --from fabric.json host1 host12`,
+  rdmactl fabric trace --from fabric.json host1 host12
+  rdmactl fabric errors --pkey 0x8001`,
 	}
 	flags.addTo(cmd)
 	cmd.AddCommand(
@@ -151,6 +158,7 @@ func (f *fabricFlags) addTo(cmd *cobra.Command) {
 	set.Var(&f.madTimeout, "mad-timeout", "wait this `TIME` for the answer to each try (default 1s, or longer as the "+
 		"node needs)")
 	set.IntVar(&f.retries, "retries", usualRetries, "send a datagram without an answer again up to `N` times")
+	f.address.addTo(cmd)
 	cli.CompleteWords(cmd, "transport", fabricTransports())
 	for _, file := range []string{"from", "rescan", "save"} {
 		_ = cmd.MarkPersistentFlagFilename(file, "json")
@@ -193,7 +201,7 @@ func (f *fabricFlags) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd,
 			errors.New("--save requires a file name; \"fabric topology -o json\" prints the same data"))
 	}
-	return nil
+	return f.address.check(cmd)
 }
 
 // sweepless rejects the flags of a sweep for a command that doesn't sweep.
@@ -279,6 +287,9 @@ func discover(
 		progress.Add(p.Answers - answers)
 		answers = p.Answers
 	}
+	if o.Counters {
+		learnPaths(ctx, app, transport)
+	}
 	t, err := fabric.Discover(ctx, transport, o)
 	if err == nil {
 		app.Log.Debug("sweep", "nodes", len(t.Nodes), "sent", t.Stats.Sent, "retries", t.Stats.Retries,
@@ -329,9 +340,14 @@ func openFabric(ctx context.Context, app *cli.App, f *fabricFlags) (fabric.Trans
 	}
 	t, err := fabric.Open(ctx,
 		fabric.OpenOptions{Kind: kind, Device: app.Config.Device, Port: app.Config.Port, Getenv: app.Getenv})
+	if err == nil {
+		if err = f.address.choose(t); err == nil {
+			return t, nil
+		}
+		_ = t.Close()
+		return nil, err
+	}
 	switch {
-	case err == nil:
-		return t, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, fs.ErrPermission):

@@ -125,6 +125,7 @@ type pingReport struct {
 	// LastError is the reason why the last lost datagram was lost.
 	LastError string `json:"lastError,omitempty"`
 	to        fabric.Address
+	silence   error // of the last lost datagram
 	histogram *hdrhistogram.Histogram
 	least     time.Duration
 	most      time.Duration
@@ -155,6 +156,9 @@ func ping(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, tar
 		r.GID = to.GID.String()
 	}
 	client := fabric.Client{Transport: s.transport, Timeout: time.Duration(f.wait)}
+	if to.LID != 0 && to.GID.IsZero() {
+		learnPath(ctx, app, s.transport, to.LID)
+	}
 	start := app.Now()
 	for f.count == 0 || r.Sent < f.count {
 		sent := time.Now()
@@ -268,7 +272,11 @@ func pingOnce(ctx context.Context, app *cli.App, client *fabric.Client, r *pingR
 	}
 	r.Sent++
 	r.Lost++
-	r.LastError = why
+	r.LastError, r.silence = why, err
+	if r.Lost == 1 && r.LID != 0 {
+		_, err := client.LearnPKeys(ctx, r.LID)
+		app.Log.Debug("partition table", "lid", uint16(r.LID), "error", err)
+	}
 	return pingLine(app, flood, output.Bad(r.where()+": "+why))
 }
 
@@ -349,7 +357,8 @@ func (r *pingReport) end(ctx context.Context) error {
 	case r.Sent == r.Lost:
 		sent := english.Count(r.Sent, "datagram")
 		err := cli.Exitf(cli.ExitUnreachable, "%s: %s without an answer", r.where(), sent)
-		return cli.WithHints(err, "does \"rdmactl fabric ping --server\" or ibping -S run there?")
+		return cli.WithHints(err, append(sentHints(r.silence),
+			"does \"rdmactl fabric ping --server\" or ibping -S run there?")...)
 	case r.Lost > 0:
 		return cli.ExitSilently(cli.ExitFault)
 	}

@@ -107,7 +107,7 @@ func newRegisterReader(
 	app *cli.App, t *fabric.Topology, f *fabricFlags, transport fabric.Transport, keys func(ib.GUID) uint64,
 ) *registerReader {
 	timeout, retries := f.tries()
-	caller := &fabric.Client{Transport: transport, Timeout: timeout, Retries: retries}
+	caller := &fabric.Client{Transport: transport, Timeout: timeout, Retries: retries, ReadPKeys: true}
 	client := &phy.Client{Caller: caller, Key: keys}
 	return &registerReader{
 		t: t, client: client, progress: app.Out.Progress("reading registers: ports", 0), probed: map[ib.GUID]error{},

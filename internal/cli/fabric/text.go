@@ -200,7 +200,7 @@ func findEnd(t *fabric.Topology, text string) (fabric.Endpoint, error) {
 	}
 	switch {
 	case errors.Is(err, fabric.ErrNoNode):
-		return e, noSuchNode(t, text, err)
+		return e, cli.WithHints(noSuchNode(t, text, err), routerHints(t, err)...)
 	case !errors.Is(err, fabric.ErrAmbiguous):
 		return e, cli.Exitf(cli.ExitUsage, "%w", err)
 	default:
