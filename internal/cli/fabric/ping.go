@@ -39,8 +39,9 @@ func newFabricPingCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
 		Short: "Measure round trips to another port, or answer them with --server",
 		Long: `Send management datagrams to TARGET (a LID, GID, GUID or name) and measure the round trips, for -c
 datagrams or until Ctrl-C. A server must run at TARGET: "rdmactl fabric ping --server" or ibping -S.
-A LID needs no lookup. The LID of a GID comes from subnet administration; the LID of a GUID or name
-comes from a sweep of the subnet, or from the topology of --from FILE.
+The LID of a GID comes from subnet administration; the LID of a GUID or name comes from a sweep of
+the subnet, or from the topology of --from FILE. The service level and the partition are those of
+the path that subnet administration has recorded, if it answers within 1 s.
 
 A RoCE port has no LID, but answers pings to its GID; "rdmactl show DEVICE" lists the GIDs of a
 port. --gid-index selects the local GID, which must be of the same type. (With IPv4-mapped GIDs,
