@@ -3,6 +3,7 @@ package fabric_test
 import (
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,8 +124,8 @@ func TestCommonPartition(t *testing.T) {
 		}
 		tr := addressed(s)
 		client := sa.Client{Transport: tr}
-		if err := client.LearnPath(t.Context(), to); err != nil || !tr.Address.HasPath(to) {
-			t.Errorf("LearnPath: %v", err)
+		if err := client.LearnPath(t.Context(), to); err != nil || !tr.Address.HasPath(to) || tr.Address.Paths() != 1 {
+			t.Errorf("LearnPath: %v, %d paths, want that to LID %d", err, tr.Address.Paths(), to)
 		}
 		if err := read(tr, to, false); err != nil {
 			t.Errorf("with the path: %v", err)
@@ -139,6 +140,18 @@ func TestCommonPartition(t *testing.T) {
 		if !errors.Is(err, fabric.ErrNoAnswer) || !ok || !sent.Disjoint || sent.PKey != 0x7fff ||
 			!strings.HasSuffix(err.Error(), want) {
 			t.Errorf("no partition in common: %v, %+v", err, sent)
+		}
+		silent := fabric.Client{Transport: tr, ReadPKeys: true}
+		s.Node("host2").Asked = 0
+		for range 3 {
+			const class = mad.AttributeClassPortInfo
+			_, err := silent.Performance(t.Context(), s.Node("host2").LIDs[1], mad.MethodGet, class, nil)
+			if !errors.Is(err, fabric.ErrNoAnswer) {
+				t.Errorf("no partition in common: %v", err)
+			}
+		}
+		if n := s.Node("host2").Asked; n != 1 {
+			t.Errorf("the table was read %d times, want once", n)
 		}
 		start := time.Now()
 		if err := read(tr, 999, true); strings.Contains(err.Error(), want) || time.Since(start) > 6*time.Second {
@@ -177,6 +190,11 @@ func TestServiceLevel(t *testing.T) {
 func TestGRHRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := subnet.FatTree(2, 2, 1)
+		s.Node("leaf0").PortInfo = func(port uint8, info *mad.PortInfo) {
+			if port > 0 {
+				info.GIDPrefix = 0x1234 << 48 // only that of port 0 is valid
+			}
+		}
 		tr := addressed(s)
 		tr.GRHRequired = true
 		if got, all, why := counted(t, tr); got != all || why != "" || !tr.Address.GRH {
@@ -244,6 +262,24 @@ func TestRouter(t *testing.T) {
 	got = fabric.Address{LID: 8, QPN: 1}
 	if a.Apply(&got, mad.ClassPerformance); got.HasGRH {
 		t.Errorf("in this subnet: %+v, want no GRH", got)
+	}
+	a.LearnPaths([]mad.PathRecord{
+		{DLID: 9, DGID: far, PKey: 0xffff, SL: 4},                                    // the prefix alone
+		{DLID: 10, DGID: ib.GID{0: 0xfe, 1: 0x80, 15: 8}, PKey: 0xffff, HopLimit: 2}, // the hop limit alone
+	})
+	for _, lid := range []ib.LID{9, 10} {
+		got := fabric.Address{LID: lid, QPN: 1}
+		if a.Apply(&got, mad.ClassPerformance); !got.HasGRH {
+			t.Errorf("to LID %d through a router: %+v, want a GRH", lid, got)
+		}
+	}
+	admin := fabric.Address{LID: 9, QPN: 1}
+	if a.Apply(&admin, mad.ClassSA); admin.SL != 0 {
+		t.Errorf("to subnet administration: SL %d, want the caller's 0", admin.SL)
+	}
+	hinted := fabric.Address{LID: 11, QPN: 1, GID: far}
+	if a.AddGRH(&hinted, syscall.EHOSTUNREACH) || hinted.HasGRH {
+		t.Errorf("AddGRH after EHOSTUNREACH: %+v, want it unchanged", hinted)
 	}
 	smp := fabric.Address{LID: 7}
 	if a.Apply(&smp, mad.ClassSubnet); smp != (fabric.Address{LID: 7}) {

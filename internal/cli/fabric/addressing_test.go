@@ -1,12 +1,16 @@
 package fabric
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/clitest"
 	"github.com/rdmakit/rdmakit/internal/sim/subnet"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
@@ -59,4 +63,24 @@ func TestPKeyFlags(t *testing.T) {
 			t.Errorf("%+v: index %v, %v, want %d", test.flags, tr.Address.PKeyIndex, err, test.want)
 		}
 	}
+}
+
+// TestPathsBeforeCounters: the counters of a host that is reached on another service level are read
+// on that of its path.
+func TestPathsBeforeCounters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := subnet.FatTree(1, 2, 1)
+		s.Node("host1").SL = 3
+		tr := s.Transport("host0")
+		tr.Address = &fabric.Addressing{PKeys: []ib.PKey{ib.PKeyDefault}}
+		app := clitest.NewApp(nil)
+		app.Out, app.Log = output.New(output.Options{}), slog.New(slog.DiscardHandler)
+		for _, counters := range []bool{false, true} {
+			topology, err := discover(t.Context(), app, tr, &fabricFlags{}, fabric.Options{Counters: counters})
+			if err != nil || !topology.Complete || tr.Address.HasPath(s.Node("host1").LIDs[1]) != counters {
+				t.Errorf("counters %v: %v, unreached %v, %d paths", counters, err, topology.Unreached,
+					tr.Address.Paths())
+			}
+		}
+	})
 }
