@@ -84,3 +84,24 @@ func TestPathsBeforeCounters(t *testing.T) {
 		}
 	})
 }
+
+// TestPathsBeforeRegisters: registers are read on the service level of the path too.
+func TestPathsBeforeRegisters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := subnet.FatTree(1, 2, 1)
+		host := s.Node("host1")
+		host.SL, host.Registers = 3, &subnet.Registers{}
+		tr := s.Transport("host0")
+		tr.Address = &fabric.Addressing{PKeys: []ib.PKey{ib.PKeyDefault}}
+		app := clitest.NewApp(nil)
+		app.Out, app.Log = output.New(output.Options{}), slog.New(slog.DiscardHandler)
+		topology, err := fabric.Discover(t.Context(), tr, fabric.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader := newRegisterReader(app, topology, &fabricFlags{retries: usualRetries}, tr, nil)
+		if _, err := reader.port(t.Context(), fabric.PortID{Node: host.GUID, Port: 1}); err != nil {
+			t.Errorf("port of host1: %v", err)
+		}
+	})
+}

@@ -97,6 +97,8 @@ type registerReader struct {
 	probed   map[ib.GUID]error
 	answers  int // nodes that answer the class
 	silent   int // nodes that don't
+	// learnPaths is called before the first request; nil: it was.
+	learnPaths func(ctx context.Context)
 }
 
 // maxSilent is how many nodes are probed if none answers the class: then the others are not asked,
@@ -110,7 +112,9 @@ func newRegisterReader(
 	caller := &fabric.Client{Transport: transport, Timeout: timeout, Retries: retries, ReadPKeys: true}
 	client := &phy.Client{Caller: caller, Key: keys}
 	return &registerReader{
-		t: t, client: client, progress: app.Out.Progress("reading registers: ports", 0), probed: map[ib.GUID]error{},
+		learnPaths: func(ctx context.Context) { learnPaths(ctx, app, transport) },
+		t:          t, client: client, probed: map[ib.GUID]error{},
+		progress: app.Out.Progress("reading registers: ports", 0),
 	}
 }
 
@@ -128,6 +132,10 @@ func (r *registerReader) port(ctx context.Context, id fabric.PortID) (phy.Port, 
 		return port, errors.New("not asked: interrupted")
 	case port.LID == 0:
 		return port, errors.New("not asked: the port has no LID")
+	}
+	if r.learnPaths != nil {
+		r.learnPaths(ctx)
+		r.learnPaths = nil
 	}
 	err, known := r.probed[id.Node]
 	if !known {
