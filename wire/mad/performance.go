@@ -32,7 +32,11 @@ const PerformanceAdditionalExtended uint32 = 1 << 1
 // section 16.1). It travels on QP 1.
 type PerformanceMAD struct {
 	Header
-	Reserved24 [40]byte                 // bytes 24 to 63, kept as received
+	// PMKey, at byte 24, is the PM_Key of devices that have one; 0 otherwise. The specification
+	// reserves these bytes: the place is that in NVIDIA's ibis (packets_layouts.h,
+	// MAD_PerformanceManagement).
+	PMKey      uint64
+	Reserved32 [32]byte                 // from byte 32 on, kept as received
 	Data       [PerformanceDataLen]byte // the attribute, from its first byte on
 }
 
@@ -48,7 +52,8 @@ func (p *PerformanceMAD) Decode(b []byte) (n int, err error) {
 		return 0, ErrShort
 	}
 	n, _ = p.Header.Decode(b) // the length has been checked
-	p.Reserved24 = [40]byte(b[n:])
+	p.PMKey = binary.BigEndian.Uint64(b[n:])
+	p.Reserved32 = [32]byte(b[32:])
 	p.Data = [PerformanceDataLen]byte(b[64:])
 	return Len, nil
 }
@@ -56,7 +61,8 @@ func (p *PerformanceMAD) Decode(b []byte) (n int, err error) {
 // Append appends the packet to b.
 func (p *PerformanceMAD) Append(b []byte) []byte {
 	b = p.Header.Append(b)
-	b = append(b, p.Reserved24[:]...)
+	b = binary.BigEndian.AppendUint64(b, p.PMKey)
+	b = append(b, p.Reserved32[:]...)
 	return append(b, p.Data[:]...)
 }
 
