@@ -17,6 +17,9 @@ import (
 type Target struct {
 	LID  ib.LID   // base LID of the port, or any other of its LIDs
 	Path mad.Path // the port to leave each node by, beginning with the local node
+	// Port and Node are the GUIDs of the port and of its node; zero if they aren't known. They
+	// select its keys.
+	Port, Node ib.GUID
 }
 
 // String returns "LID 7" or "directed route 0,1".
@@ -36,11 +39,15 @@ type Client struct {
 	Timeout time.Duration
 	// Retries is how often a request is sent again; 0: 2, as in libibmad; negative: never.
 	Retries int
-	// MKey goes into packets of subnet management.
-	MKey uint64
 	// ReadPKeys has a request by LID that isn't answered followed by LearnPKeys, once for each LID:
 	// if both ports are in another partition, the request is sent again in that.
 	ReadPKeys bool
+	// Keys are the keys of the subnet: M_Keys go into packets of subnet management, PM_Keys into
+	// those of performance management.
+	Keys Keys
+	// Plain leaves the possible causes out of errors about requests without an answer, for programs
+	// that print what a C tool does.
+	Plain bool
 
 	engine *Engine         // from the first request on
 	read   map[ib.LID]bool // partition tables that were requested
@@ -53,20 +60,25 @@ func (c *Client) SMP(
 	ctx context.Context, to Target, m mad.Method, a mad.Attribute, modifier uint32, data []byte,
 ) ([]byte, error) {
 	var d Datagram
+	if to.LID == 0 && to.Path.Len() == 0 && to.Port.IsZero() {
+		to.Port = localGUID(c.Transport)
+	}
+	key := c.Keys.of(&c.Keys.M, to)
 	if to.LID != 0 {
 		p := mad.NewSMP(m, a, modifier, 0)
-		p.MKey = c.MKey
+		p.MKey = key
 		copy(p.Data[:], data)
 		p.Append(d.MAD[:0])
 		d.Address = Address{LID: to.LID}
 	} else {
 		p := mad.NewDirectedSMP(m, a, modifier, 0, &to.Path)
-		p.MKey = c.MKey
+		p.MKey = key
 		copy(p.Data[:], data)
 		p.Append(d.MAD[:0])
 		d.Address = directed()
 	}
 	if err := c.Call(ctx, &d); err != nil {
+		err = c.silent(err, &d, key)
 		return nil, fmt.Errorf("query %s for %s: %w", to, attributeName(mad.ClassSubnet, a, modifier), err)
 	}
 	return d.MAD[attributeOffset : attributeOffset+mad.SMPDataLen], nil
@@ -79,10 +91,12 @@ func (c *Client) Performance(
 	ctx context.Context, lid ib.LID, m mad.Method, a mad.Attribute, data []byte,
 ) ([]byte, error) {
 	p := mad.NewPerformanceMAD(m, a, 0)
+	p.PMKey = c.Keys.of(&c.Keys.PM, Target{LID: lid})
 	copy(p.Data[:], data)
 	d := Datagram{Address: Address{LID: lid, QPN: 1, QKey: QKeyGSI}}
 	p.Append(d.MAD[:0])
 	if err := c.Call(ctx, &d); err != nil {
+		err = c.silent(err, &d, p.PMKey)
 		return nil, fmt.Errorf("query performance agent at LID %d for %s: %w",
 			uint16(lid), attributeName(mad.ClassPerformance, a, 0), err)
 	}
@@ -97,10 +111,23 @@ func (c *Client) SA(ctx context.Context, lid ib.LID, a mad.Attribute, mask uint6
 	d := Datagram{Address: Address{LID: lid, QPN: 1, QKey: QKeyGSI}}
 	p.Append(d.MAD[:0])
 	if err := c.Call(ctx, &d); err != nil {
+		err = c.silent(err, &d)
 		return nil, fmt.Errorf("query subnet administration at LID %d for %s: %w",
 			uint16(lid), attributeName(mad.ClassSA, a, 0), err)
 	}
 	return d.MAD[saRecordOffset:], nil
+}
+
+// silent adds the possible causes to the error of a request without an answer, which had the key.
+func (c *Client) silent(err error, d *Datagram, keys ...uint64) error {
+	if c.Plain {
+		return err
+	}
+	var h mad.Header
+	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
+	s := Silence{Class: h.MgmtClass, Keys: keys, Address: d.Address}
+	s.Own = h.MgmtClass == mad.ClassSubnetDirected && uint8(h.ClassSpecific) == 0 // the hop count
+	return silent(err, s)
 }
 
 // attributeName returns the attribute's name, and the modifier unless that is 0, for errors:
@@ -229,7 +256,7 @@ func (c *Client) LearnPKeys(ctx context.Context, lid ib.LID) (changed bool, err 
 // table of port 0.
 func (c *Client) pkeys(ctx context.Context, lid ib.LID) (table mad.PKeyTable, err error) {
 	p := mad.NewSMP(mad.MethodGet, mad.AttributePKeyTable, 0, 0)
-	p.MKey = c.MKey
+	p.MKey = c.Keys.of(&c.Keys.M, Target{LID: lid})
 	d := Datagram{Address: Address{LID: lid}}
 	p.Append(d.MAD[:0])
 	const patience = time.Second

@@ -44,7 +44,7 @@ func (s *sweep) planCounters(n *nodeState, number uint16) {
 		if lid != 0 {
 			reason = fmt.Sprintf("the node reports LID 0x%x, which is not a unicast LID", uint16(lid))
 		}
-		s.unreached(task{n, kindCapability, 0}, node.Path, reason, 0)
+		s.unreached(task{owner: n, kind: kindCapability, arg: 0}, node.Path, reason, 0)
 		n.told, n.waiting = true, nil
 		n.performance.silent = true
 		return
@@ -54,7 +54,7 @@ func (s *sweep) planCounters(n *nodeState, number uint16) {
 		s.capabilityKnown(n)
 		return
 	}
-	s.agenda.add(task{n.performance, kindCapability, via})
+	s.agenda.add(task{owner: n.performance, kind: kindCapability, arg: via})
 }
 
 // hasCounters reports whether a port has counters that can be read: an active port, a port of a
@@ -98,17 +98,17 @@ func (s *sweep) askCounters(n *nodeState, number uint16) {
 		return
 	}
 	if lid := n.node.LID(uint8(number)); lid == 0 || lid > maxUnicastLID { // another port of an adapter
-		s.unreached(task{n, kindCounters, number}, n.node.Path,
+		s.unreached(task{owner: n, kind: kindCounters, arg: number}, n.node.Path,
 			fmt.Sprintf("LID 0x%x is not a unicast LID", uint16(lid)), 0)
 		return
 	}
 	can := n.node.Performance
 	all := can != nil && can.CapabilityMask2&mad.PerformanceAdditionalExtended != 0
 	if !all {
-		s.agenda.add(task{n.performance, kindCounters, number})
+		s.agenda.add(task{owner: n.performance, kind: kindCounters, arg: number})
 	}
 	if all ||
 		can != nil && can.CapabilityMask&(mad.PerformanceExtendedWidth|mad.PerformanceExtendedWidthNoUnicast) != 0 {
-		s.agenda.add(task{n.performance, kindExtended, number})
+		s.agenda.add(task{owner: n.performance, kind: kindExtended, arg: number})
 	}
 }

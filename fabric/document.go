@@ -116,6 +116,8 @@ type UnreachedDocument struct {
 	What   string  `json:"what"`   // what was requested: "node behind port", …
 	Reason string  `json:"reason"` // why there is no answer
 	Tries  int     `json:"tries"`  // how often the request was sent
+	// Causes are what the silence could mean, given the keys that were tried.
+	Causes []string `json:"causes,omitempty"`
 }
 
 // Document returns the saved and printed form of the topology. [Topology.WriteJSON] does not need
@@ -129,6 +131,11 @@ func (t *Topology) Document() *Document {
 	return d
 }
 
+// Document returns the saved form.
+func (u *Unreached) Document() UnreachedDocument {
+	return UnreachedDocument{u.Node, u.Port, u.Path.String(), u.What, u.Reason, u.Tries, u.Causes}
+}
+
 // documentHead returns the document without its nodes.
 func (t *Topology) documentHead() *Document {
 	d := &Document{
@@ -137,7 +144,7 @@ func (t *Topology) documentHead() *Document {
 	}
 	d.Anomalies = append(d.Anomalies, t.Anomalies...)
 	for _, u := range t.Unreached {
-		d.Unreached = append(d.Unreached, UnreachedDocument{u.Node, u.Port, u.Path.String(), u.What, u.Reason, u.Tries})
+		d.Unreached = append(d.Unreached, u.Document())
 	}
 	for i := range t.SubnetManagers {
 		m := &t.SubnetManagers[i]

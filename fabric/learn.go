@@ -58,10 +58,11 @@ func (s *sweep) learnNode(q *request, info *mad.NodeInfo) {
 		if n = s.addNode(t, route, info); n == nil {
 			return
 		}
-		n.peer = *q.peer
+		n.peer, n.key = *q.peer, q.key
 	} else if !s.sameNode(t, n, info) {
 		return
 	}
+	s.learnKey(q, n, info.LocalPortNum)
 	local := info.LocalPortNum
 	if t.owner == nil {
 		s.topology.Origin = PortID{info.NodeGUID, local}
@@ -70,7 +71,7 @@ func (s *sweep) learnNode(q *request, info *mad.NodeInfo) {
 	}
 	if port := &n.node.Ports[local]; !n.node.IsSwitch() && port.GUID.IsZero() {
 		port.GUID, port.Path = info.PortGUID, route
-		s.agenda.add(task{n, kindPort, uint16(local)})
+		s.agenda.add(task{owner: n, kind: kindPort, arg: uint16(local)})
 	}
 }
 
@@ -108,13 +109,13 @@ func (s *sweep) addNode(t task, route mad.Path, info *mad.NodeInfo) *nodeState {
 	if known := s.known(t, info); known != nil {
 		n.known, n.node.Description = known, known.Description
 	} else {
-		s.agenda.add(task{n, kindDescription, 0})
+		s.agenda.add(task{owner: n, kind: kindDescription, arg: 0})
 	}
 	if isSwitch {
-		s.agenda.add(task{n, kindSwitch, 0})
+		s.agenda.add(task{owner: n, kind: kindSwitch, arg: 0})
 		for number := range n.node.Ports {
 			n.node.Ports[number].GUID = info.PortGUID
-			s.agenda.add(task{n, kindPort, uint16(number)})
+			s.agenda.add(task{owner: n, kind: kindPort, arg: uint16(number)})
 		}
 	}
 	return n
@@ -178,7 +179,7 @@ func (s *sweep) learnSwitch(t task, data []byte) {
 		n.Routes[i] = mad.LFTPortNone
 	}
 	for block := range blocks {
-		s.agenda.add(task{t.owner, kindRoutes, uint16(block)})
+		s.agenda.add(task{owner: t.owner, kind: kindRoutes, arg: uint16(block)})
 	}
 }
 
@@ -201,14 +202,14 @@ func (s *sweep) learnPort(t task, data []byte) {
 		if t.owner.vendor == nil {
 			t.owner.vendor = &nodeState{node: n}
 		}
-		s.agenda.add(task{t.owner.vendor, kindMellanox, t.arg})
+		s.agenda.add(task{owner: t.owner.vendor, kind: kindMellanox, arg: t.arg})
 	}
 	if t.arg == 0 || !port.IsLinkUp() || port.HasPeer() {
 		return
 	}
 	origin := PortID{n.GUID(), uint8(t.arg)} == s.topology.Origin
 	if n.IsSwitch() || origin {
-		s.agenda.add(task{t.owner, kindNode, t.arg})
+		s.agenda.add(task{owner: t.owner, kind: kindNode, arg: t.arg})
 	}
 }
 

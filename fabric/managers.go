@@ -10,7 +10,7 @@ func (s *sweep) askManager(n *nodeState, port uint16) {
 	if n.manager == nil {
 		n.manager = &nodeState{node: n.node}
 	}
-	s.agenda.add(task{n.manager, kindManager, port})
+	s.agenda.add(task{owner: n.manager, kind: kindManager, arg: port})
 }
 
 // askMaster queries the master subnet manager by the LID that the local port has for it, once no
@@ -41,9 +41,13 @@ func (s *sweep) askMaster() bool {
 	if t, ok := s.engine.transport.(interface{ IsMultiPlane() bool }); ok && t.IsMultiPlane() {
 		return s.askMasterDirected(n, lid)
 	}
+	if s.engine.Outstanding() > 0 && s.needsPort(lid) { // a node that has not answered yet may have the LID
+		s.master = false
+		return false
+	}
 	// A separate node state, because a master that doesn't answer says nothing about the local
 	// node.
-	s.agenda.add(task{&nodeState{node: n.node}, kindMaster, uint16(lid)})
+	s.agenda.add(task{owner: &nodeState{node: n.node}, kind: kindMaster, arg: uint16(lid)})
 	return true
 }
 
@@ -57,7 +61,7 @@ func (s *sweep) askMasterDirected(origin *nodeState, lid ib.LID) bool {
 		return false
 	}
 	if n == nil {
-		s.unreached(task{origin, kindMaster, uint16(lid)}, origin.node.Path,
+		s.unreached(task{owner: origin, kind: kindMaster, arg: uint16(lid)}, origin.node.Path,
 			"no port with that LID was found, and "+ErrNotDirected.Error(), 0)
 		return false
 	}

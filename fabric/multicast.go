@@ -28,7 +28,7 @@ func (s *sweep) planMulticast(n *nodeState) {
 	positions := int(node.Info.NumPorts)/mad.MFTPortsPerPosition + 1
 	for block := range blocks {
 		for position := range positions {
-			s.agenda.add(task{n, kindMulticast, uint16(position<<multicastBlockBits | block)})
+			s.agenda.add(task{owner: n, kind: kindMulticast, arg: uint16(position<<multicastBlockBits | block)})
 		}
 	}
 }

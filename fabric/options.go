@@ -20,6 +20,11 @@ type Options struct {
 	// Multicast also reads each switch's multicast forwarding table, up to its MulticastFDBTop, or
 	// all of it if the switch doesn't report that: 64 or more requests for each switch.
 	Multicast bool
+	// Keys are the keys of the subnet. What is behind a port is not known until it answers: its
+	// M_Key is that of the port that Keys.Neighbors or Previous has at this place. Otherwise, and
+	// if there is no answer, it is the default, and then each of the different M_Keys, if there are
+	// no more than four: an agent counts wrong keys and reports them to its subnet manager.
+	Keys Keys
 	// Previous is the topology of an earlier sweep, as ReadTopology returns it; nil: none.
 	//
 	// The result is the same as without Previous, with one exception: the description may be

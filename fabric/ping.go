@@ -28,7 +28,7 @@ func (c *Client) Ping(
 		if to.LID == 0 {
 			where = "GID " + to.GID.String()
 		}
-		return "", 0, fmt.Errorf("ping %s: %w", where, err)
+		return "", 0, fmt.Errorf("ping %s: %w", where, c.silent(err, &d))
 	}
 	roundTrip = time.Since(start)
 	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough

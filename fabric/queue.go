@@ -23,6 +23,10 @@ type nodeState struct {
 	// known is the node in an earlier sweep; nil if it may be a different node, or there is no
 	// earlier sweep.
 	known *Node
+	// key is the M_Key with which the node answered; keys are those of an adapter's ports, by their
+	// numbers, because each port has its own.
+	key  uint64
+	keys map[uint8]uint64
 }
 
 // silentAfter is how many requests in a row, retries included, a node may leave unanswered before

@@ -15,7 +15,7 @@ func TestAgendaLimits(t *testing.T) {
 		n := &nodeState{node: new(Node)}
 		n.peer.overdue = tt.overdue
 		for port := range uint16(20) {
-			a.add(task{n, kindPort, port})
+			a.add(task{owner: n, kind: kindPort, arg: port})
 		}
 		got := 0
 		for _, ok := a.next(); ok; _, ok = a.next() {
@@ -25,7 +25,7 @@ func TestAgendaLimits(t *testing.T) {
 			t.Errorf("overdue %v: %d requests, %d pending, want %d", tt.overdue, got, a.pending, tt.want)
 		}
 		n.peer.answered(time.Millisecond)
-		a.done(task{n, kindPort, 0})
+		a.done(task{owner: n, kind: kindPort, arg: 0})
 		if _, ok := a.next(); !ok {
 			t.Errorf("overdue %v: no request after an answer", tt.overdue)
 		}

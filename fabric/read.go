@@ -362,7 +362,7 @@ func (in *reader) finishHead() error {
 		if err != nil {
 			return fmt.Errorf("unreached: %w", err)
 		}
-		t.Unreached = append(t.Unreached, Unreached{u.Node, u.Port, path, u.What, u.Reason, u.Tries})
+		t.Unreached = append(t.Unreached, Unreached{u.Node, u.Port, path, u.What, u.Reason, u.Tries, u.Causes})
 	}
 	for _, m := range h.SubnetManagers {
 		info := mad.SMInfo{

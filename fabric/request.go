@@ -35,6 +35,8 @@ func (k kind) byLID() bool { return k >= kindCapability }
 type task struct {
 	owner *nodeState
 	kind  kind
+	// tried, of a request that finds a node, has a bit for each M_Key that got no answer.
+	tried keySet
 	arg   uint16 // port, block of a forwarding table (multicast: with the position above), or LID
 }
 
@@ -148,6 +150,8 @@ type request struct {
 	task
 	route mad.Path // its directed route
 	peer  *Peer
+	key   uint64 // of the request's class
+	bit   keySet // of the key, if the request finds a node
 }
 
 // write fills in the datagram.
@@ -156,17 +160,20 @@ func (q *request) write(r *Request) {
 	case q.kind == kindMaster:
 		r.Address = Address{LID: ib.LID(q.arg)}
 		smp := mad.NewSMP(mad.MethodGet, q.attribute(), q.modifier(), 0)
+		smp.MKey = q.key
 		smp.Append(r.MAD[:0])
 		return
 	case !q.kind.byLID():
 		r.Address = directed()
 		smp := mad.NewDirectedSMP(mad.MethodGet, q.attribute(), q.modifier(), 0, &q.route)
+		smp.MKey = q.key
 		smp.Append(r.MAD[:0])
 		return
 	}
 	number := uint8(q.arg)
 	r.Address = Address{LID: q.owner.node.LID(number), QPN: 1, QKey: QKeyGSI, GID: q.owner.node.gid(number)}
 	packet := mad.NewPerformanceMAD(mad.MethodGet, q.attribute(), 0)
+	packet.PMKey = q.key
 	if q.kind != kindCapability {
 		packet.Data[1] = uint8(q.arg) // PortSelect
 		r.Accept = samePort

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,6 +34,10 @@ func Discover(ctx context.Context, transport Transport, options Options) (*Topol
 		end:      now.Add(options.Budget),
 		report:   now.Add(progressEvery),
 	}
+	s.guesses = options.Keys.M.distinct(maxGuesses)
+	if len(s.guesses) > 1+maxGuesses {
+		s.guesses = s.guesses[:1]
+	}
 	s.agenda.add(task{kind: kindNode})
 	err = s.run(ctx)
 	s.conclude(err)
@@ -42,7 +47,7 @@ func Discover(ctx context.Context, transport Transport, options Options) (*Topol
 	case len(s.topology.Nodes) == 0:
 		reason := "no node info"
 		if len(s.topology.Unreached) > 0 {
-			reason = s.topology.Unreached[0].Reason
+			reason = s.topology.Unreached[0].Why()
 		}
 		return s.topology, fmt.Errorf("discover fabric: local port: %w: %s", ErrNoAnswer, reason)
 	}
@@ -66,6 +71,9 @@ type sweep struct {
 	report   time.Time // next call of Progress
 	spent    bool      // the budget has expired
 	master   bool      // the master subnet manager was queried
+	// guesses are the M_Keys that a node may have about which nothing is known: the default first.
+	guesses []uint64
+	first   int // index of the guess to try first
 }
 
 func (s *sweep) run(ctx context.Context) error {
@@ -107,6 +115,7 @@ func (s *sweep) Next(r *Request) bool {
 			continue
 		}
 		q := request{task: t, route: route}
+		q.key, q.bit = s.keyOf(t)
 		if t.kind == kindNode {
 			q.peer = new(Peer) // of the node behind the port, if that is a new one
 		} else {
@@ -186,7 +195,14 @@ func (s *sweep) giveUp(q *request, r *Reply) {
 	if q.kind == kindNode && q.owner != nil && q.owner.node.Ports[q.arg].HasPeer() {
 		return // the node behind the port was found by another path
 	}
-	s.unreached(q.task, q.route, r.Err.Error(), r.Tries)
+	if q.kind == kindNode && errors.Is(r.Err, ErrNoAnswer) {
+		q.tried |= q.bit
+		if _, bit := s.keyOf(q.task); bit != 0 {
+			s.agenda.add(q.task) // again, with another key
+			return
+		}
+	}
+	s.unreachedBy(q.task, q.route, r.Err.Error(), r.Tries, s.causes(q, r.Err))
 	if q.kind == kindNode {
 		return
 	}
@@ -205,7 +221,11 @@ func (s *sweep) giveUp(q *request, r *Reply) {
 }
 
 func (s *sweep) unreached(t task, route mad.Path, reason string, tries int) {
-	u := Unreached{Path: route, What: t.what(), Reason: reason, Tries: tries}
+	s.unreachedBy(t, route, reason, tries, nil)
+}
+
+func (s *sweep) unreachedBy(t task, route mad.Path, reason string, tries int, causes []string) {
+	u := Unreached{Path: route, What: t.what(), Reason: reason, Tries: tries, Causes: causes}
 	if t.owner != nil {
 		u.Node = t.owner.node.GUID()
 	}

@@ -216,11 +216,22 @@ type Unreached struct {
 	What   string   // "node behind port", "port info 7", …
 	Reason string
 	Tries  int
+	// Causes, if nobody answered, are what this could mean, given what was tried: see
+	// [Silence.Causes].
+	Causes []string
 }
 
 // String returns one line for a log.
 func (u Unreached) String() string {
-	return fmt.Sprintf("%s of %s (path %s): %s", u.What, PortID{u.Node, u.Port}, u.Path, u.Reason)
+	return fmt.Sprintf("%s of %s (path %s): %s", u.What, PortID{u.Node, u.Port}, u.Path, u.Why())
+}
+
+// Why returns the reason, followed by the possible causes.
+func (u Unreached) Why() string {
+	if len(u.Causes) == 0 {
+		return u.Reason
+	}
+	return u.Reason + ": " + either(u.Causes)
 }
 
 // AnomalyKind is the kind of a contradiction between answers, or between an answer and the

@@ -83,7 +83,8 @@ func (c *Client) RouteLookup(ctx context.Context) RouteLookup {
 		k := key{sw.GUID(), uint32(lid) / mad.LFTBlockLen}
 		block, ok := read[k]
 		if !ok {
-			data, err := c.SMP(ctx, Target{Path: sw.Path}, mad.MethodGet, mad.AttributeLFT, k.block, nil)
+			to := Target{Path: sw.Path, Port: sw.Info.PortGUID, Node: sw.GUID()}
+			data, err := c.SMP(ctx, to, mad.MethodGet, mad.AttributeLFT, k.block, nil)
 			if err != nil {
 				return 0, err
 			}

@@ -73,5 +73,14 @@ type Address struct {
 // QKeyGSI is the key of queue pair 1 (specification section 10.2.5).
 const QKeyGSI = 0x80010000
 
+// localGUID returns the GUID of the transport's port, as its method PortGUID reports it; zero if it
+// has none.
+func localGUID(t Transport) ib.GUID {
+	if local, ok := t.(interface{ PortGUID() ib.GUID }); ok {
+		return local.PortGUID()
+	}
+	return ib.GUID{}
+}
+
 // directed returns the address of every directed route.
 func directed() Address { return Address{LID: mad.LIDPermissive} }

@@ -19,11 +19,30 @@ type Caller interface {
 }
 
 // ErrNoClass is matched by the error for a node that doesn't answer the vendor class.
-var ErrNoClass = errors.New("no answer to class 0x0a (no such class, key, or not NVIDIA)")
+var ErrNoClass = errors.New("no answer to class 0x0a")
+
+// SilentError is the error for a node that gave no answer at all. It matches [ErrNoClass].
+type SilentError struct {
+	Silence fabric.Silence // what was tried
+	Err     error          // of the transport or the engine
+}
+
+// Error names the key that was tried, not its value.
+func (e *SilentError) Error() string {
+	tried := "VS_Key 0"
+	if len(e.Silence.Keys) > 0 && e.Silence.Keys[0] != 0 {
+		tried = "the given VS_Key"
+	}
+	return ErrNoClass.Error() + " with " + tried + " (no such class, another key, or not NVIDIA)"
+}
+
+// Unwrap returns the error that the class has no answer, and its cause.
+func (e *SilentError) Unwrap() []error { return []error{ErrNoClass, e.Err} }
 
 // Port is a port of a node.
 type Port struct {
-	Node   ib.GUID // GUID of the node, which selects the key
+	Node   ib.GUID // GUID of the node
+	GUID   ib.GUID // GUID of the port: the first of both that has a key selects it
 	LID    ib.LID  // of the port; of a switch that of its port 0
 	Number uint8   // in the subnet, from 1
 }
@@ -34,17 +53,11 @@ func (p Port) String() string { return fmt.Sprintf("port %d at LID %d", p.Number
 // Client reads registers. Its Caller is required.
 type Client struct {
 	Caller Caller
-	// Key returns the VS_Key of a node; nil: 0 for all. C twin: the file guid2vskey of ibdiagnet
-	// and mstflint.
-	Key func(node ib.GUID) uint64
+	// Keys are the VS_Keys. C twin: the file guid2vskey of ibdiagnet and mstflint.
+	Keys fabric.KeyTable
 }
 
-func (c *Client) key(node ib.GUID) uint64 {
-	if c.Key == nil {
-		return 0
-	}
-	return c.Key(node)
-}
+func (c *Client) key(to Port) uint64 { return c.Keys.Of(to.GUID, to.Node) }
 
 // call sends a datagram of the class to a port and returns its bytes.
 func (c *Client) call(ctx context.Context, to Port, message []byte) (mad.Header, []byte, error) {
@@ -63,7 +76,8 @@ func (c *Client) call(ctx context.Context, to Port, message []byte) (mad.Header,
 // answer, refuses, or reports that it has none; another error comes from the transport or the
 // context.
 func (c *Client) Probe(ctx context.Context, to Port) error {
-	request := prm.NewGeneralInfo(c.key(to.Node), 0)
+	key := c.key(to)
+	request := prm.NewGeneralInfo(key, 0)
 	h, answer, err := c.call(ctx, to, request.Append(nil))
 	switch {
 	case err == nil:
@@ -73,7 +87,12 @@ func (c *Client) Probe(ctx context.Context, to Port) error {
 			return fmt.Errorf("%w: the device reports that it has no access to registers", ErrNoClass)
 		}
 		return nil
-	case errors.Is(err, fabric.ErrNoAnswer), errors.Is(err, fabric.ErrRefused):
+	case errors.Is(err, fabric.ErrNoAnswer):
+		silence := fabric.Silence{
+			Class: prm.Class, Keys: []uint64{key}, Address: fabric.Address{LID: to.LID}, Answered: true,
+		}
+		return &SilentError{Silence: silence, Err: err}
+	case errors.Is(err, fabric.ErrRefused):
 		return fmt.Errorf("%w: %w", ErrNoClass, err)
 	case h.Method&mad.MethodResponse != 0:
 		return fmt.Errorf("%w: %w", ErrNoClass, err)
@@ -85,7 +104,7 @@ func (c *Client) Probe(ctx context.Context, to Port) error {
 func (c *Client) register(ctx context.Context, to Port, r prm.Register, request []byte, size int) ([]byte, error) {
 	out := make([]byte, 0, prm.Blocks(size)*prm.BlockLen)
 	for block := range prm.Blocks(size) {
-		p := prm.NewAccessRegister(r, uint16(block), c.key(to.Node), 0)
+		p := prm.NewAccessRegister(r, uint16(block), c.key(to), 0)
 		copy(p.Data[:], request)
 		_, answer, err := c.call(ctx, to, p.Append(nil))
 		if err != nil {

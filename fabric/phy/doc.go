@@ -1,7 +1,7 @@
 // Package phy reads the physical layer of ports of NVIDIA devices in an InfiniBand subnet: bit
 // error ratios, the mode of error correction, why a link is down, and the modules and cables.
 //
-//	client := phy.Client{Caller: &fabric.Client{Transport: transport}, Key: keys.Of}
+//	client := phy.Client{Caller: &fabric.Client{Transport: transport}, Keys: keys.VS}
 //	port := phy.Port{Node: guid, LID: 7, Number: 3}
 //	if err := client.Probe(ctx, port); errors.Is(err, phy.ErrNoClass) { … } // once for each node
 //	counters, err := client.Counters(ctx, port)

@@ -31,12 +31,7 @@ func device() (*subnet.Subnet, *subnet.Registers, *phy.Client, phy.Port) {
 	leaf.Registers = &subnet.Registers{VSKey: key, Ports: map[uint8]*subnet.PortRegisters{2: {}}}
 	client := &phy.Client{
 		Caller: &fabric.Client{Transport: net.Transport("host0")},
-		Key: func(node ib.GUID) uint64 {
-			if node == leaf.GUID {
-				return key
-			}
-			return 0
-		},
+		Keys:   fabric.KeyTable{ByGUID: map[ib.GUID]uint64{leaf.GUID: key}},
 	}
 	return net, leaf.Registers, client, phy.Port{Node: leaf.GUID, LID: leaf.LIDs[0], Number: 2}
 }
@@ -54,7 +49,8 @@ func TestProbe(t *testing.T) {
 			"a LID that nobody has":    {LID: 99, Number: 1},
 		} {
 			if err := client.Probe(t.Context(), at); !errors.Is(err, phy.ErrNoClass) ||
-				!strings.Contains(err.Error(), "no such class, key, or not NVIDIA") {
+				!errors.Is(err, fabric.ErrNoAnswer) ||
+				err.Error() != "no answer to class 0x0a with VS_Key 0 (no such class, another key, or not NVIDIA)" {
 				t.Errorf("Probe of %s = %v, want ErrNoClass", name, err)
 			}
 		}

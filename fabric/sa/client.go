@@ -21,6 +21,8 @@ type Client struct {
 	SL uint8
 	// SMKey is for queries that the subnet manager answers only to programs that it trusts.
 	SMKey uint64
+	// Keys has the M_Key of the local port, whose state tells where the SA is.
+	Keys fabric.Keys
 	// Timeout is how long to wait for the answer to each try; 0: 1 s.
 	Timeout time.Duration
 	// Retries is how often a query is sent again; 0: 2; negative: never.
@@ -47,7 +49,7 @@ func (c *Client) Locate(ctx context.Context) (fabric.Address, error) {
 	if c.located {
 		return c.address, nil
 	}
-	local := fabric.Client{Transport: c.Transport, Timeout: c.Timeout, Retries: c.Retries}
+	local := fabric.Client{Transport: c.Transport, Timeout: c.Timeout, Retries: c.Retries, Keys: c.Keys}
 	port, err := local.OwnPort(ctx)
 	switch {
 	case err != nil:

@@ -94,10 +94,6 @@ func (f *errorFlags) checkBER(cmd *cobra.Command) error {
 
 // listBER is errors --ber.
 func listBER(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f errorFlags, patterns []string) error {
-	keys, err := f.keys.keys(cmd)
-	if err != nil {
-		return err
-	}
 	s, err := readSubnet(app, cmd, flags, fabric.Options{})
 	if err != nil {
 		return err
@@ -107,7 +103,7 @@ func listBER(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f errorFlags,
 	if err != nil {
 		return err
 	}
-	reader := newRegisterReader(app, s.Topology, flags, s.transport, keys)
+	reader := newRegisterReader(app, s.Topology, flags, s.transport)
 	r := newBERReport(cmd.Context(), reader, chosen, f.berThreshold)
 	reader.progress.Done()
 	if err := app.Out.Print(r, append(r.blocks(), gaps(s.Topology)...)...); err != nil {

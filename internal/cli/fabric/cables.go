@@ -23,7 +23,6 @@ const fabricCablesSchema = "rdmakit.fabric-cables/v1"
 // cableFlags selects the ports.
 type cableFlags struct {
 	down, check bool
-	keys        keyFlags
 }
 
 func newFabricCablesCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
@@ -62,7 +61,7 @@ Exit codes:
 	set := cmd.Flags()
 	set.BoolVar(&f.down, "down", false, "list the ports without a link instead, with the reason")
 	set.BoolVar(&f.check, "check", false, "exit with 1 if a value is beyond an alarm threshold of its module")
-	f.keys.addTo(cmd, set)
+	flags.addKey(cmd, keyVS)
 	return cmd
 }
 
@@ -139,10 +138,6 @@ func listCables(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f cableFla
 	if err := live(cmd, "modules"); err != nil {
 		return err
 	}
-	keys, err := f.keys.keys(cmd)
-	if err != nil {
-		return err
-	}
 	flags.live = true
 	s, err := readSubnet(app, cmd, flags, fabric.Options{})
 	if err != nil {
@@ -153,7 +148,7 @@ func listCables(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f cableFla
 	if err != nil {
 		return err
 	}
-	reader := newRegisterReader(app, s.Topology, flags, s.transport, keys)
+	reader := newRegisterReader(app, s.Topology, flags, s.transport)
 	r := newCablesReport(cmd.Context(), reader, chosen, f.down)
 	reader.progress.Done()
 	var blocks []output.Block

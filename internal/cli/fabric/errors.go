@@ -25,7 +25,6 @@ type errorFlags struct {
 	interval, since, thresholds string
 	all, ber                    bool
 	berThreshold                float64
-	keys                        keyFlags
 }
 
 func newFabricErrorsCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
@@ -101,9 +100,10 @@ Exit codes:
 	set.BoolVar(&f.ber, "ber", false, "list the bit error ratios of NVIDIA devices instead")
 	set.Float64Var(&f.berThreshold, "ber-threshold", phy.Threshold,
 		"with --ber, report ports whose ratio after correction is above this `RATIO`")
-	f.keys.addTo(cmd, set)
+	flags.addKey(cmd, keyPM)
+	flags.addKey(cmd, keyVS)
 	cmd.MarkFlagsMutuallyExclusive("interval", "since")
-	for _, other := range []string{"interval", "since", "thresholds", "all"} {
+	for _, other := range []string{"interval", "since", "thresholds", "all", "pm-key", "pm-key-file"} {
 		cmd.MarkFlagsMutuallyExclusive("ber", other)
 	}
 	_ = cmd.MarkFlagFilename("since", "json")

@@ -46,6 +46,8 @@ type fabricFlags struct {
 	retries                       int
 	// unsaved is the error of --save, which the command returns after printing its list.
 	unsaved error
+	keysDir string
+	keys    fabric.Keys
 	// live reports that the command needs the subnet, not just a saved topology.
 	live    bool
 	address addressFlags
@@ -77,10 +79,15 @@ IBSIM_SERVER_PORT have the same meaning as for umad2sim.
 instead of the subnet; with --rescan FILE it reads from the subnet only what may have changed since.
 "fabric topology --routes --counters --save FILE" saves everything that the other commands need.
 
+Nodes whose M_Key has protect level 2 or 3 answer only requests with their M_Key, and counters may
+need a PM_Key, registers a VS_Key. --keys DIR reads them from the files of the subnet manager, such
+as /var/cache/opensm; --m-key NUMBER is for subnets with one M_Key.
+
 A NODE is a node description ("MF0;leaf0:MQM9700/U1"), a word of one (leaf0), a GUID
 (0x2c90300000001) or a LID (7). "[N]" after a name or GUID is a port: "host1 mlx5_0[1]". Commands
 that accept several nodes also accept patterns: "leaf*", or "host1[0-9]" if no node is named host1.`,
 		Example: `  rdmactl fabric links
+  rdmactl fabric switches --keys /var/cache/opensm
   rdmactl fabric topology --routes --counters --save fabric.json
   rdmactl fabric trace --from fabric.json host1 host12
   rdmactl fabric errors --pkey 0x8001`,
@@ -163,7 +170,8 @@ func (f *fabricFlags) addTo(cmd *cobra.Command) {
 	for _, file := range []string{"from", "rescan", "save"} {
 		_ = cmd.MarkPersistentFlagFilename(file, "json")
 	}
-	for _, other := range []string{"rescan", "save", "budget", "mad-timeout", "retries"} {
+	f.addKeysTo(cmd, set)
+	for _, other := range append([]string{"rescan", "save", "budget", "mad-timeout", "retries"}, keyFlagNames()...) {
 		cmd.MarkFlagsMutuallyExclusive("from", other)
 	}
 }
@@ -201,7 +209,10 @@ func (f *fabricFlags) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd,
 			errors.New("--save requires a file name; \"fabric topology -o json\" prints the same data"))
 	}
-	return f.address.check(cmd)
+	if err := f.address.check(cmd); err != nil {
+		return err
+	}
+	return f.readKeys(cmd)
 }
 
 // sweepless rejects the flags of a sweep for a command that doesn't sweep.
@@ -280,6 +291,7 @@ func discover(
 ) (*fabric.Topology, error) {
 	o.Budget = time.Duration(f.budget)
 	o.Timeout, o.Retries = f.tries()
+	o.Keys = f.keys
 	progress := app.Out.Progress("reading the fabric: answers", 0)
 	defer progress.Done()
 	answers := 0

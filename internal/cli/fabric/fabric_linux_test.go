@@ -265,7 +265,8 @@ func TestFabricSecondReading(t *testing.T) {
 		between string // line for the simulator's console
 		warning string
 	}{
-		"own port silent": {`Error "host1" 100`, "no answer to 4 tries: "},
+		"own port silent": {`Error "host1" 100`, "no answer to 4 tries: the local device doesn't answer, or " +
+			"it has an M_Key of protect level 2 or 3 (M_Key 0 was tried): "},
 		"simulator ended": {"Quit", "connection refused: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -125,6 +125,8 @@ type pingReport struct {
 	RoundTrip *roundTrips `json:"roundTrip,omitempty"`
 	// LastError is the reason why the last lost datagram was lost.
 	LastError string `json:"lastError,omitempty"`
+	// Causes are what it could mean that there was no answer.
+	Causes    []string `json:"causes,omitempty"`
 	to        fabric.Address
 	silence   error // of the last lost datagram
 	histogram *hdrhistogram.Histogram
@@ -235,7 +237,7 @@ func pingGID(
 		return fabric.Address{}, nil, err
 	}
 	s := &fabricView{transport: transport}
-	client := fabric.Client{Transport: transport, Timeout: time.Duration(f.wait)}
+	client := fabric.Client{Transport: transport, Timeout: time.Duration(f.wait), Keys: flags.keys}
 	to, err := client.PingAddress(cmd.Context(), gid, f.gidIndex)
 	status, refused := errors.AsType[*fabric.StatusError](err)
 	switch {
@@ -273,7 +275,7 @@ func pingOnce(ctx context.Context, app *cli.App, client *fabric.Client, r *pingR
 	}
 	r.Sent++
 	r.Lost++
-	r.LastError, r.silence = why, err
+	r.LastError, r.silence, r.Causes = why, err, fabric.Causes(err)
 	if r.Lost == 1 && r.LID != 0 {
 		_, err := client.LearnPKeys(ctx, r.LID)
 		app.Log.Debug("partition table", "lid", uint16(r.LID), "error", err)
@@ -358,8 +360,11 @@ func (r *pingReport) end(ctx context.Context) error {
 	case r.Sent == r.Lost:
 		sent := english.Count(r.Sent, "datagram")
 		err := cli.Exitf(cli.ExitUnreachable, "%s: %s without an answer", r.where(), sent)
-		return cli.WithHints(err, append(sentHints(r.silence),
-			"does \"rdmactl fabric ping --server\" or ibping -S run there?")...)
+		hints := sentHints(r.silence)
+		if len(r.Causes) > 0 {
+			hints = append(hints, "this could mean: "+strings.Join(r.Causes, ", or "))
+		}
+		return cli.WithHints(err, hints...)
 	case r.Lost > 0:
 		return cli.ExitSilently(cli.ExitFault)
 	}
@@ -390,7 +395,7 @@ func servePings(app *cli.App, cmd *cobra.Command, flags *fabricFlags) error {
 	}
 	pings := 0
 	askers := map[ib.LID]int{}
-	at := localLID(ctx, transport)
+	at := localLID(ctx, transport, flags.keys)
 	pinged := fabric.PingServer{
 		OUI: mad.OUIPing(), Name: name,
 		Ready: func() { app.Out.Note("answering pings as %s%s until interrupted", name, at) },
@@ -415,8 +420,8 @@ func servePings(app *cli.App, cmd *cobra.Command, flags *fabricFlags) error {
 }
 
 // localLID returns the text " at LID N" for the local port, "" if the LID is unknown.
-func localLID(ctx context.Context, t fabric.Transport) string {
-	client := fabric.Client{Transport: t, Timeout: 200 * time.Millisecond, Retries: -1}
+func localLID(ctx context.Context, t fabric.Transport, keys fabric.Keys) string {
+	client := fabric.Client{Transport: t, Timeout: 200 * time.Millisecond, Retries: -1, Keys: keys}
 	data, err := client.SMP(ctx, fabric.Target{}, mad.MethodGet, mad.AttributePortInfo, 0, nil)
 	if err != nil {
 		return ""

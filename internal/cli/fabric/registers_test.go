@@ -51,7 +51,7 @@ func withRegisters(net *subnet.Subnet) {
 func noErrors() prm.BER { return prm.BER{Coefficient: 15, Magnitude: 255} }
 
 // reads runs f with a reader of the registers of a subnet, in simulated time.
-func reads(t *testing.T, net *subnet.Subnet, keys func(ib.GUID) uint64, f func(context.Context, *registerReader)) {
+func reads(t *testing.T, net *subnet.Subnet, keys fabric.KeyTable, f func(context.Context, *registerReader)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		net.Delay = time.Millisecond
@@ -62,7 +62,8 @@ func reads(t *testing.T, net *subnet.Subnet, keys func(ib.GUID) uint64, f func(c
 		}
 		app := clitest.NewApp(nil)
 		app.Out = output.New(output.Options{})
-		f(t.Context(), newRegisterReader(app, topology, &fabricFlags{retries: usualRetries}, transport, keys))
+		flags := &fabricFlags{retries: usualRetries, keys: fabric.Keys{VS: keys}}
+		f(t.Context(), newRegisterReader(app, topology, flags, transport))
 	})
 }
 
@@ -84,7 +85,7 @@ func TestBER(t *testing.T) {
 	leaf[3].Statistical.Symbol = prm.BER{Coefficient: 2, Magnitude: 14}
 	net.Node("spine0").Registers = nil
 	net.Node("host0").Registers.Ports[1].Statistical.ReceivedBits = 1000
-	reads(t, net, nil, func(ctx context.Context, reader *registerReader) {
+	reads(t, net, fabric.KeyTable{}, func(ctx context.Context, reader *registerReader) {
 		asked := net.Node("leaf0").Asked
 		r := newBERReport(ctx, reader, everything(t, reader.t), phy.Threshold)
 		if asked = net.Node("leaf0").Asked - asked; asked != 1+3*2 {
@@ -106,7 +107,8 @@ func TestBER(t *testing.T) {
 			"leaf0[2]|4X NDR|3e-08|0|2e-12|host1[1]|symbol ratio above the threshold|LL-RS(272,258) + PLR",
 			"leaf0[3]|4X NDR|3e-08|0|2e-14|spine0[1]|symbol ratio above 1e-15, the limit of tested cables|" +
 				"LL-RS(272,258) + PLR",
-			"spine0[1]|4X NDR||||leaf0[3]|not judged: no answer to class 0x0a (no such class, key, or not NVIDIA)|",
+			"spine0[1]|4X NDR||||leaf0[3]|not judged: " +
+				"no answer to class 0x0a with VS_Key 0 (no such class, another key, or not NVIDIA)|",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("ports (-want +got):\n%s", diff)
@@ -164,22 +166,14 @@ func TestKeys(t *testing.T) {
 	for _, n := range net.Nodes {
 		n.Registers.VSKey = 7
 	}
-	reads(t, net, nil, func(ctx context.Context, reader *registerReader) {
+	reads(t, net, fabric.KeyTable{}, func(ctx context.Context, reader *registerReader) {
 		r := newBERReport(ctx, reader, everything(t, reader.t), phy.Threshold)
 		if r.Judged != 0 || cli.ExitCode(r.end(ctx, &fabricView{Topology: reader.t})) != cli.ExitNotFound {
 			t.Errorf("%d judged without a key", r.Judged)
 		}
 	})
-	keys, err := parseKeys(strings.NewReader("0x" + net.Node("leaf0").GUID.String() + " 0x7 # leaf\n\n"))
-	if err == nil {
-		t.Errorf("a GUID with colons was accepted: %v", keys)
-	}
-	leaf := guidText(net.Node("leaf0").GUID)
-	keys, err = parseKeys(strings.NewReader("# keys\n" + leaf + " 0x7 # leaf\n\n"))
-	if err != nil || len(keys) != 1 {
-		t.Fatalf("parseKeys = %v, %v", keys, err)
-	}
-	reads(t, net, func(g ib.GUID) uint64 { return keys[g] }, func(ctx context.Context, reader *registerReader) {
+	keys := fabric.KeyTable{ByGUID: map[ib.GUID]uint64{net.Node("leaf0").GUID: 7}}
+	reads(t, net, keys, func(ctx context.Context, reader *registerReader) {
 		r := newBERReport(ctx, reader, everything(t, reader.t), phy.Threshold)
 		if r.Judged != 3 {
 			t.Errorf("%d judged with the key of leaf0, want its 3 ports", r.Judged)
@@ -190,7 +184,7 @@ func TestKeys(t *testing.T) {
 // TestManySilent: a fabric without the class costs the time of a few nodes, not of all.
 func TestManySilent(t *testing.T) {
 	net := subnet.FatTree(4, 10, 1)
-	reads(t, net, nil, func(ctx context.Context, reader *registerReader) {
+	reads(t, net, fabric.KeyTable{}, func(ctx context.Context, reader *registerReader) {
 		start := time.Now()
 		r := newBERReport(ctx, reader, everything(t, reader.t), phy.Threshold)
 		if took := time.Since(start); took > maxSilent*5*time.Second {
@@ -207,7 +201,7 @@ func TestManySilent(t *testing.T) {
 	for _, n := range net.Nodes[5:] {
 		n.Registers = nil
 	}
-	reads(t, net, nil, func(ctx context.Context, reader *registerReader) {
+	reads(t, net, fabric.KeyTable{}, func(ctx context.Context, reader *registerReader) {
 		r := newBERReport(ctx, reader, everything(t, reader.t), phy.Threshold)
 		for i := range r.Ports {
 			if strings.HasPrefix(r.Ports[i].NotJudged, "not asked") {
@@ -256,7 +250,7 @@ func TestCables(t *testing.T) {
 	leaf[4].Module.RXPower = [8]uint16{1000, 1000, 1000}
 	net.Node("host3").Registers = nil
 	net.Node("spine0").Registers.Ports[1].Module = prm.ModuleInfo{CableType: prm.CableUnplugged}
-	reads(t, net, nil, func(ctx context.Context, reader *registerReader) {
+	reads(t, net, fabric.KeyTable{}, func(ctx context.Context, reader *registerReader) {
 		r := newCablesReport(ctx, reader, everything(t, reader.t), false)
 		want := []string{
 			"leaf0[1]|host0[1]|MFA7U10-H005|MT2300|5|45.0|-1.0|0.0|||OSFP active cable|4X NDR",
@@ -264,7 +258,8 @@ func TestCables(t *testing.T) {
 				"host1[1]: alarm: temperature 81.0 °C||OSFP active cable|4X NDR",
 			"leaf0[3]|host2[1]|MCP1650-H002||2||||||QSFP28 passive copper|4X NDR",
 			"leaf0[4]|host3[1]|MFA7U10-H005|MT2300|5|45.0|0.0|0.0|leaf0[4]: alarm: RX power of 1 of 4 lanes; " +
-				"host3[1]: not read: no answer to class 0x0a (no such class, key, or not NVIDIA)||" +
+				"host3[1]: not read: " +
+				"no answer to class 0x0a with VS_Key 0 (no such class, another key, or not NVIDIA)||" +
 				"OSFP active cable|4X NDR",
 			"leaf0[5]|spine0[1]|MFA7U10-H005|MT2300|5|45.0|-1.0|0.0|spine0[1]: no module||OSFP active cable|4X NDR",
 		}
@@ -299,7 +294,7 @@ func TestCablesDown(t *testing.T) {
 	p := net.Node("leaf0").Registers.Ports[2]
 	p.Troubleshooting.Opcode, p.LinkDown.LocalReason, p.LinkDown.RemoteReason = 57, 2, 23
 	copy(p.Troubleshooting.Message[:], "Signal not detected\x00")
-	reads(t, net, nil, func(ctx context.Context, reader *registerReader) {
+	reads(t, net, fabric.KeyTable{}, func(ctx context.Context, reader *registerReader) {
 		r := newCablesReport(ctx, reader, everything(t, reader.t), true)
 		want := []string{
 			"leaf0[2]|MFA7U10-H005|MT2300|5|45.0|-1.0|0.0|no signal detected; last link-down: high bit error ratio; " +

@@ -172,7 +172,7 @@ func querySA(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f saFlags, ar
 	}
 	defer transport.Close()
 	key, _ := f.smKey() // checked before
-	client := sa.Client{Transport: transport, SMKey: key}
+	client := sa.Client{Transport: transport, SMKey: key, Keys: flags.keys}
 	client.Timeout, client.Retries = flags.tries()
 	to, err := client.Locate(ctx)
 	if err != nil {

@@ -55,9 +55,7 @@ func newSweepReport(t *fabric.Topology) sweepReport {
 		}
 	}
 	for _, u := range t.Unreached {
-		r.Unreached = append(r.Unreached, fabric.UnreachedDocument{
-			Node: u.Node, Port: u.Port, Path: u.Path.String(), What: u.What, Reason: u.Reason, Tries: u.Tries,
-		})
+		r.Unreached = append(r.Unreached, u.Document())
 	}
 	return r
 }
@@ -169,7 +167,7 @@ func unreachedHints(t *fabric.Topology) []string {
 			hints = append(hints, fmt.Sprintf("%d more", len(t.Unreached)-shown))
 			break
 		}
-		hints = append(hints, strings.TrimSpace(fmt.Sprintf("%s %s: %s", unreachedAt(t, u), u.What, u.Reason)))
+		hints = append(hints, strings.TrimSpace(fmt.Sprintf("%s %s: %s", unreachedAt(t, u), u.What, u.Why())))
 	}
 	return hints
 }
@@ -260,7 +258,7 @@ func gaps(t *fabric.Topology) []output.Block {
 		}}
 		for _, u := range t.Unreached {
 			table.Rows = append(table.Rows, []output.Cell{
-				output.Plain(unreachedAt(t, u)), output.Plain(u.What), output.Warn(u.Reason),
+				output.Plain(unreachedAt(t, u)), output.Plain(u.What), output.Warn(u.Why()),
 				output.Plain(u.Path.String()),
 			})
 		}

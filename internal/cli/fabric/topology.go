@@ -39,6 +39,11 @@ that --save writes and --from reads.
   rdmactl fabric topology -o dot | dot -Tsvg > fabric.svg
   rdmactl fabric topology --routes --counters --save fabric.json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range []string{string(keyPM), keyPM.fileFlag()} {
+				if cmd.Flags().Changed(name) && !o.Counters {
+					return cli.UsageError(cmd, fmt.Errorf("--%s can only be used with --counters", name))
+				}
+			}
 			s, err := readSubnet(app, cmd, flags, o)
 			if err != nil {
 				return err
@@ -54,6 +59,7 @@ that --save writes and --from reads.
 	cmd.Flags().BoolVar(&o.Routes, "routes", false, "also read the forwarding tables, which trace --from needs")
 	cmd.Flags().BoolVar(&o.Counters, "counters", false,
 		"also read the counters of the ports, which errors --from needs")
+	flags.addKey(cmd, keyPM)
 	cmd.Flags().BoolVar(&o.Multicast, "multicast", false, "also read the multicast forwarding tables")
 	cmd.Flags().BoolVar(&o.SubnetManagers, "managers", true, "also query the subnet managers, which sm --from needs")
 	return cmd

@@ -111,7 +111,7 @@ func trace(app *cli.App, cmd *cobra.Command, flags *fabricFlags, s *fabricView, 
 	toPortZero(app, s.Topology, &dst)
 	lookup := fabric.RoutesRead
 	if s.transport != nil && s.cut == nil {
-		client := fabric.Client{Transport: s.transport}
+		client := fabric.Client{Transport: s.transport, Keys: flags.keys}
 		client.Timeout, client.Retries = flags.tries()
 		lookup = client.RouteLookup(cmd.Context())
 	}

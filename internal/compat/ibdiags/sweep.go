@@ -71,7 +71,8 @@ func (r *run) join(ctx context.Context) error {
 		transport = &keyedTransport{transport, r.mkey}
 	}
 	r.transport = transport
-	r.client = fabric.Client{Transport: transport, Timeout: r.timeout, MKey: r.mkey}
+	r.client = fabric.Client{Transport: transport, Timeout: r.timeout, Plain: true}
+	r.client.Keys.M.Default = r.mkey
 	return nil
 }
 
@@ -95,6 +96,7 @@ func (r *run) sweepTopology(ctx context.Context, settings sweepSettings) (*fabri
 		return nil, err
 	}
 	for _, u := range t.Unreached {
+		u.Causes = nil // as C
 		r.errorf("%s: %s\n", r.Name, u)
 	}
 	for _, a := range t.Anomalies {

@@ -34,11 +34,7 @@ func (n *Node) patch(a mad.Attribute, reply *[mad.Len]byte) {
 // admits reports whether the node answers a request with that M_Key. Without the right one nothing
 // can be set, and from protect level 2 on nothing can be read (specification section 14.2.4).
 func (n *node) admits(r *smpRequest, key uint64) bool {
-	if n.mkey == 0 || key == n.mkey {
-		return true
-	}
-	const silentLevel = 2
-	if !r.set && n.protect < silentLevel {
+	if n.MKey == 0 || key == n.MKey || !r.set && !n.Hides(key) {
 		return true
 	}
 	if i := &r.in.info; i.MKeyViolations < 1<<16-1 {
@@ -50,15 +46,15 @@ func (n *node) admits(r *smpRequest, key uint64) bool {
 // hideKey writes the M_Key to a PortInfo, unless the sender of the request doesn't have it and the
 // node protects it.
 func (n *node) hideKey(data *[mad.SMPDataLen]byte, key uint64) {
-	if n.mkey == 0 {
+	if n.MKey == 0 {
 		return
 	}
 	var info mad.PortInfo
 	info.Decode(data[:]) //nolint:errcheck // long enough
-	info.MKeyProtectBits = n.protect
+	info.MKeyProtectBits = n.Protect
 	info.MKey = 0
-	if key == n.mkey || n.protect == 0 {
-		info.MKey = n.mkey
+	if key == n.MKey || n.Protect == 0 {
+		info.MKey = n.MKey
 	}
 	info.Append(data[:0])
 }

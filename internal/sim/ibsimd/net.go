@@ -36,8 +36,6 @@ type Node struct {
 	Performance *mad.ClassPortInfo
 	Routes      []uint8 // linear forwarding table
 
-	mkey     uint64         // required in requests; 0: none
-	protect  uint8          // M_Key protect bits, 0 to 3
 	pkeys    []ib.PKey      // partition table of the ports; nil: the default partition
 	sl       uint8          // that GMPs to the node must have; 0: any
 	patches  []patch        // bytes that answers have instead of the real ones

@@ -134,6 +134,9 @@ func (s *Simulator) answer(
 	case mad.ClassSubnet, mad.ClassSubnetDirected:
 		status, answered = s.manage(at, h, &reply)
 	case mad.ClassPerformance:
+		if key := binary.BigEndian.Uint64(reply[mad.HeaderLen:]); n.PMKey != 0 && key != n.PMKey {
+			return s.lost(c, p, true), true
+		}
 		r := pmaRequest{in: at, set: h.Method == mad.MethodSet, now: s.options.Now()}
 		data := [mad.PerformanceDataLen]byte(reply[mad.Len-mad.PerformanceDataLen:])
 		r.data = &data

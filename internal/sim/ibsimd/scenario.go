@@ -47,7 +47,9 @@ type NodeFault struct {
 	// one, the simulator delivers GMPs only within a partition.
 	PKeys []ib.PKey `json:"pkeys,omitempty"`
 	// SL is the service level that GMPs to the node must have; 0: any.
-	SL         uint8       `json:"sl,omitempty"`
+	SL uint8 `json:"sl,omitempty"`
+	// PMKey is the key that requests for counters must have: without it they get no answer.
+	PMKey      string      `json:"pmkey,omitempty"`
 	Attributes []Attribute `json:"attributes,omitempty"`
 }
 
@@ -218,12 +220,13 @@ func (n *Node) plant(net *Net, f *NodeFault) error {
 	if f.Protect < 0 || f.Protect > 3 || f.Protect > 0 && f.MKey == "" {
 		return errors.New("protect is from 0 to 3, and needs mkey")
 	}
-	if f.MKey != "" {
-		key, err := strconv.ParseUint(f.MKey, 0, 64)
-		if err != nil || key == 0 {
-			return fmt.Errorf("mkey %q is not a number above 0 of 64 bits", f.MKey)
-		}
-		n.mkey, n.protect = key, uint8(f.Protect)
+	var err error
+	if n.MKey, err = parseKey("mkey", f.MKey); err != nil {
+		return err
+	}
+	n.Protect = uint8(f.Protect)
+	if n.PMKey, err = parseKey("pmkey", f.PMKey); err != nil {
+		return err
 	}
 	if len(f.PKeys) > maxPKeys || f.SL > 15 {
 		return fmt.Errorf("%d pkeys, sl %d: at most %d and 15", len(f.PKeys), f.SL, maxPKeys)
@@ -239,6 +242,18 @@ func (n *Node) plant(net *Net, f *NodeFault) error {
 		n.patches = append(n.patches, patch{mad.Attribute(a.ID), a.Offset, bytes})
 	}
 	return nil
+}
+
+// parseKey reads the key of a fault; 0 if there is none.
+func parseKey(name, text string) (uint64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	key, err := strconv.ParseUint(text, 0, 64)
+	if err != nil || key == 0 {
+		return 0, fmt.Errorf("%s %q is not a number above 0 of 64 bits", name, text)
+	}
+	return key, nil
 }
 
 // plantCounter lets a counter grow.

@@ -13,9 +13,12 @@ func (s *Subnet) performance(d, answer *fabric.Datagram) *Node {
 	if n == nil || n.Dead || d.Address.QPN != 1 || d.Address.QKey != fabric.QKeyGSI {
 		return nil
 	}
-	n.Asked++
 	var p mad.PerformanceMAD
 	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
+	if n.PMKey != 0 && p.PMKey != n.PMKey {
+		return nil
+	}
+	n.Asked++
 	p.Method |= mad.MethodResponse
 	number := p.Data[1]
 	can := n.agent()

@@ -76,6 +76,14 @@ type Node struct {
 	// Registers are the access registers of an NVIDIA device; nil: it doesn't answer their class.
 	Registers *Registers
 
+	// MKey is the node's M_Key at all its ports; 0: none. At Protect levels 2 and 3 requests with
+	// another key get no answer (specification section 14.2.4).
+	MKey    uint64
+	Protect uint8
+	// PMKey is the key of the performance agent; 0: none. Requests with another key get no answer:
+	// what a device does is not documented.
+	PMKey uint64
+
 	forward []uint8
 	busy    time.Time // a serial node handles earlier requests until then
 }
@@ -187,6 +195,9 @@ func (s *Subnet) walk(from *Node, own uint8, route []uint8) (n *Node, in uint8) 
 	}
 	return n, in
 }
+
+// Hides reports whether a node drops reads with that M_Key.
+func (n *Node) Hides(key uint64) bool { return n.MKey != 0 && n.MKey != key && n.Protect >= 2 }
 
 // reply turns a request into the response of a node.
 func (s *Subnet) reply(n *Node, in uint8, request *mad.DirectedSMP) {

@@ -118,7 +118,7 @@ func (t *Transport) subnetManagement(d, answer *fabric.Datagram) *Node {
 		return nil
 	}
 	n, in := t.subnet.walk(t.node, t.port, path.Ports())
-	if n == nil {
+	if n == nil || n.Hides(smp.MKey) {
 		return nil
 	}
 	t.subnet.reply(n, in, &smp)
@@ -133,7 +133,7 @@ func (s *Subnet) managerByLID(d, answer *fabric.Datagram) *Node {
 	var p mad.SMP
 	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
 	switch {
-	case n == nil || n.Dead || d.Address.QPN != 0:
+	case n == nil || n.Dead || d.Address.QPN != 0 || n.Hides(p.MKey):
 		return nil
 	case p.AttributeID == mad.AttributePKeyTable:
 		n.pkeyBlock(p.AttributeModifier).Append(p.Data[:0])
