@@ -72,6 +72,10 @@ func TestKeysOfIbdiagnet(t *testing.T) {
 			t.Errorf("%s keys: of the node 0x%x, default 0x%x", name, a, b)
 		}
 	}
+	far := fabric.PortID{Node: guid(0x2c9000000000e), Port: 1}
+	if back := keys.Neighbors[far]; back.Node != guid(0x2c9000000004d) || back.Port != 4 {
+		t.Errorf("neighbor of %v is %v", far, back)
+	}
 	if keys.LIDs[0x1a] != guid(0x2c9000000002a) || keys.LIDs[0x1b] != guid(0x2c9000000002a) || len(keys.LIDs) != 3 {
 		t.Errorf("LIDs = %v", keys.LIDs)
 	}

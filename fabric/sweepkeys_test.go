@@ -284,3 +284,90 @@ func TestUnreachedCauses(t *testing.T) {
 		t.Errorf("read again: %v, %v", again.Unreached, err)
 	}
 }
+
+// withGUID is a transport that knows the GUID of its port.
+type withGUID struct {
+	fabric.Transport
+	guid ib.GUID
+}
+
+func (w *withGUID) PortGUID() ib.GUID { return w.guid }
+
+// TestLocalKey: the local port has an M_Key of its own, among more than can be guessed.
+func TestLocalKey(t *testing.T) {
+	net := protected()
+	host := net.Node("host0")
+	host.MKey, host.Protect = 0x77, 2
+	keys := mkeys(net)
+	for i := range uint64(3) {
+		keys.M.ByGUID[guid(1+i)] = 0x100 + i
+	}
+	neighbors(net, &keys)
+	synctest.Test(t, func(t *testing.T) {
+		plain := net.Transport("host0")
+		_, err := fabric.Discover(t.Context(), plain, fabric.Options{Keys: keys})
+		const want = "discover fabric: local port: no answer: no answer to 4 tries in 4s: " +
+			"the local device doesn't answer, or it has an M_Key of protect level 2 or 3 (M_Key 0 was tried)"
+		if err == nil || err.Error() != want {
+			t.Errorf("without the GUID: %v\nwant %s", err, want)
+		}
+		local := &withGUID{plain, portGUID(host)}
+		topology, err := fabric.Discover(t.Context(), local, fabric.Options{Keys: keys})
+		if err != nil || !topology.Complete || len(topology.Nodes) != len(net.Nodes) {
+			t.Errorf("with the GUID: %d nodes, %v, %v", len(topology.Nodes), topology.Unreached, err)
+		}
+		client := fabric.Client{Transport: local, Keys: keys}
+		if _, err := client.OwnPort(t.Context()); err != nil {
+			t.Errorf("OwnPort: %v", err)
+		}
+	})
+}
+
+// perRoute is a transport that drops SMPs on a route that don't have its M_Key.
+type perRoute struct {
+	fabric.Transport
+	keys map[string]uint64
+}
+
+func (p *perRoute) Send(batch []fabric.Datagram) (int, error) {
+	for i := range batch {
+		var smp mad.DirectedSMP
+		smp.Decode(batch[i].MAD[:]) //nolint:errcheck // a MAD is long enough
+		path, _ := smp.Path()
+		if key, guarded := p.keys[path.String()]; guarded && key != smp.MKey {
+			continue
+		}
+		if n, err := p.Transport.Send(batch[i : i+1]); n != 1 || err != nil {
+			return i, err
+		}
+	}
+	return len(batch), nil
+}
+
+// TestPortKeys: each port of an adapter has an M_Key of its own.
+func TestPortKeys(t *testing.T) {
+	net := subnet.FatTree(1, 1, 0)
+	net.Delay = time.Millisecond
+	leaf := net.Node("leaf0")
+	leaf.Ports, leaf.LIDs = make([]subnet.Port, 4), append(leaf.LIDs, 0, 0)
+	host := net.Add("host1", mad.NodeTypeCA, 2)
+	net.Connect(leaf, 1, net.Node("host0"), 1)
+	net.Connect(leaf, 2, host, 1)
+	net.Connect(leaf, 3, host, 2)
+	keys := fabric.Keys{M: fabric.KeyTable{ByGUID: map[ib.GUID]uint64{}}}
+	for port := range uint8(2) {
+		g := host.GUID
+		g[7] += 1 + port
+		keys.M.ByGUID[g] = 0x51 + uint64(port)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		guarded := &perRoute{net.Transport("host0"), map[string]uint64{"0,1,2": 0x51, "0,1,3": 0x52}}
+		topology, err := fabric.Discover(t.Context(), guarded, fabric.Options{Keys: keys})
+		if err != nil || !topology.Complete {
+			t.Fatalf("unreached %v, %v", topology.Unreached, err)
+		}
+		if n := topology.Node(host.GUID); !n.Ports[1].Known || !n.Ports[2].Known {
+			t.Errorf("ports = %+v", n.Ports)
+		}
+	})
+}

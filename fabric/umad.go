@@ -101,6 +101,10 @@ func parentsOf(devices []rdmanl.Device) map[string]string {
 // Device returns the chosen RDMA device and the port's number.
 func (u *UMAD) Device() (name string, port int) { return u.port.Device, u.port.Number }
 
+// PortGUID returns the GUID of the port that subnet management goes through; zero if the kernel
+// reports none.
+func (u *UMAD) PortGUID() ib.GUID { return u.conn.Pair().SMI.GUID }
+
 // IsMultiPlane reports whether subnet management has a device of its own: LID-routed SMPs are then
 // not valid in the fabric, only those on a directed route.
 func (u *UMAD) IsMultiPlane() bool { return u.conn.Pair().IsMultiPlane() }

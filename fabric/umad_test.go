@@ -172,3 +172,12 @@ func TestReceivedPacket(t *testing.T) {
 		t.Errorf("datagram (-want +got):\n%s", diff)
 	}
 }
+
+// TestPortGUID: SMPs have the key of the port that they go through.
+func TestPortGUID(t *testing.T) {
+	main, smi := umad.Port{Device: "mlx5_0"}, umad.Port{Device: "smi1", GUID: ib.GUID{7: 9}}
+	u := &UMAD{conn: &fakeConn{pair: umad.Pair{SMI: smi, GSI: main}}, port: main}
+	if got := localGUID(u); got != smi.GUID {
+		t.Errorf("GUID of the local port = %v, want %v", got, smi.GUID)
+	}
+}

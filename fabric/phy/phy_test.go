@@ -42,6 +42,12 @@ func TestProbe(t *testing.T) {
 		if err := client.Probe(t.Context(), port); err != nil {
 			t.Errorf("Probe = %v", err)
 		}
+		client.Keys.ByGUID[ib.GUID{1}], port.GUID = key, ib.GUID{1}
+		client.Keys.ByGUID[port.Node] = 1 // another port's
+		if err := client.Probe(t.Context(), port); err != nil {
+			t.Errorf("Probe with the key of the port = %v", err)
+		}
+		client.Keys.ByGUID[port.Node] = key
 		host := net.Node("host1")
 		for name, at := range map[string]phy.Port{
 			"a node without the class": {Node: host.GUID, LID: host.LIDs[1], Number: 1},

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
+	"github.com/rdmakit/rdmakit/wire/ib"
 )
 
 // Port is a port with a user MAD device.
@@ -33,6 +34,9 @@ type Port struct {
 	// Parent is the device whose planes this one manages (nldev, kernel 6.11; see [SetParents]);
 	// empty if the device is no such SMI device, or the kernel doesn't report it.
 	Parent string
+	// GUID is the port's GUID, the second half of its first GID (gids/0), as libibumad takes it;
+	// zero if the port has none.
+	GUID ib.GUID
 }
 
 // isSMDisabled is IsSMDisabled in the capability mask of a port (specification section 14.2.5.6).
@@ -72,6 +76,10 @@ func Ports(ctx context.Context, root fs.FS) ([]Port, error) {
 		}
 		if has := r.Uint(path.Join(at, "has_smi"), 8); has != nil {
 			p.HasSMI = new(*has != 0)
+		}
+		text, _ := r.Text(path.Join(at, "gids/0"))
+		if gid, err := ib.ParseGID(text); err == nil {
+			p.GUID = gid.PortGUID()
 		}
 		ports = append(ports, p)
 	}
