@@ -138,7 +138,7 @@ func TestCommonPartition(t *testing.T) {
 		sent, ok := fabric.SentOf(err)
 		const want = "; the port is in no partition with this one"
 		if !errors.Is(err, fabric.ErrNoAnswer) || !ok || !sent.Disjoint || sent.PKey != 0x7fff ||
-			!strings.HasSuffix(err.Error(), want) {
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("no partition in common: %v, %+v", err, sent)
 		}
 		silent := fabric.Client{Transport: tr, ReadPKeys: true}

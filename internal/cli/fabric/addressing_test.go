@@ -99,7 +99,7 @@ func TestPathsBeforeRegisters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reader := newRegisterReader(app, topology, &fabricFlags{retries: usualRetries}, tr, nil)
+		reader := newRegisterReader(app, topology, &fabricFlags{retries: usualRetries}, tr)
 		if _, err := reader.port(t.Context(), fabric.PortID{Node: host.GUID, Port: 1}); err != nil {
 			t.Errorf("port of host1: %v", err)
 		}
