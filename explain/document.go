@@ -30,9 +30,11 @@ type Document struct {
 	Verdict  Verdict           `json:"verdict"`
 	Findings []FindingDocument `json:"findings"`
 	// Unexplained are failures that no finding is about.
-	Unexplained []LineDocument  `json:"unexplained,omitempty"`
-	Facts       FactsDocument   `json:"facts"`
-	Inputs      []InputDocument `json:"inputs"`
+	Unexplained []LineDocument `json:"unexplained,omitempty"`
+	Facts       FactsDocument  `json:"facts"`
+	// Flows are those of captures, if they were asked for.
+	Flows  []FlowDocument  `json:"flows,omitempty"`
+	Inputs []InputDocument `json:"inputs"`
 }
 
 // FindingDocument is a finding. Causes are ranked.
@@ -147,6 +149,8 @@ type InputDocument struct {
 	Bytes      int64          `json:"bytes"`
 	Lines      int            `json:"lines"`
 	Recognized map[string]int `json:"recognized,omitempty"`
+	Capture    bool           `json:"capture,omitempty"` // lines are packets
+	Other      string         `json:"other,omitempty"`   // what it is, if it has nothing to explain
 	Binary     bool           `json:"binary,omitempty"`
 	Error      string         `json:"error,omitempty"`
 }
@@ -177,7 +181,8 @@ func (r *Report) Document() Document {
 	d.Unexplained = unexplained(r)
 	for _, in := range r.Inputs {
 		doc := InputDocument{
-			Name: in.Name, Bytes: in.Bytes, Lines: in.Lines, Recognized: maps.Clone(in.Recognized), Binary: in.Binary,
+			Name: in.Name, Bytes: in.Bytes, Lines: in.Lines, Recognized: maps.Clone(in.Recognized),
+			Capture: in.Capture, Other: in.Other, Binary: in.Binary,
 		}
 		if in.Err != nil {
 			doc.Error = in.Err.Error()

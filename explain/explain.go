@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/rdmakit/rdmakit/explain/forms/verbs"
 	"github.com/rdmakit/rdmakit/explain/input"
 	"github.com/rdmakit/rdmakit/explain/logline"
+	"github.com/rdmakit/rdmakit/explain/own"
 	"github.com/rdmakit/rdmakit/explain/rules"
 )
 
@@ -31,6 +33,14 @@ type Report struct {
 	Inputs   []InputResult
 	Facts    *facts.Facts
 	Findings []rules.Finding
+	// Captures are those among the inputs, with their flows.
+	Captures []*Capture
+}
+
+func (r *Report) addCapture(c *Capture) {
+	if c != nil {
+		r.Captures = append(r.Captures, c)
+	}
 }
 
 // InputResult is what was read of an input.
@@ -41,6 +51,10 @@ type InputResult struct {
 	// Recognized counts the lines of known programs, by program; all others are counted by Lines
 	// only.
 	Recognized map[string]int
+	// Capture reports that the input is a capture, whose Lines are packets.
+	Capture bool
+	// Other says what the input is, if it is known and has nothing to explain.
+	Other string
 	// Binary reports that the input is neither text nor a known form of binary data.
 	Binary bool
 	// Err is the error that ended reading early; what was read before counts.
@@ -66,7 +80,7 @@ func Explain(ctx context.Context, inputs iter.Seq2[input.Input, error], o Option
 			report.Inputs = append(report.Inputs, InputResult{Err: err})
 			continue
 		}
-		result := readInput(ctx, in, store, o)
+		result := report.readInput(ctx, in, store, o)
 		report.Inputs = append(report.Inputs, result)
 		if ctx.Err() != nil {
 			return report, fmt.Errorf("read %s: %w", in.Name, context.Cause(ctx))
@@ -81,10 +95,17 @@ func Explain(ctx context.Context, inputs iter.Seq2[input.Input, error], o Option
 const progressEvery = 1 << 14
 
 // readInput reads one input, until the context ends.
-func readInput(ctx context.Context, in input.Input, store *evidence.Store, o Options) InputResult {
+func (r *Report) readInput(ctx context.Context, in input.Input, store *evidence.Store, o Options) InputResult {
 	result := InputResult{Name: in.Name}
 	head, _ := in.Reader.Peek(headLen) // an error comes again when it is read
-	if binary(head) {
+	switch {
+	case isCapture(head):
+		r.addCapture(readCapture(in, store, &result))
+		return result
+	case own.Is(head):
+		readOwn(in, store, &result)
+		return result
+	case binary(head):
 		result.Binary = true
 		return result
 	}
@@ -110,6 +131,24 @@ func readInput(ctx context.Context, in input.Input, store *evidence.Store, o Opt
 		result.Err = fmt.Errorf("read %s: %w", in.Name, err)
 	}
 	return result
+}
+
+// readOwn reads a JSON document of rdmactl.
+func readOwn(in input.Input, store *evidence.Store, result *InputResult) {
+	found, err := own.Read(in.Reader, in.Name)
+	switch {
+	case errors.Is(err, own.ErrUnknown):
+		result.Other = "document " + found.Schema + " of rdmactl, which names no faults"
+		return
+	case err != nil:
+		result.Err = err
+		return
+	}
+	result.Recognized = map[string]int{found.Schema: 1}
+	result.Lines = 1
+	for _, e := range found.Events {
+		store.Add(e)
+	}
 }
 
 // headLen is how much of an input is looked at to tell text from other data.

@@ -129,6 +129,9 @@ const (
 
 // Kinds of events of the packets of a capture, by package capture, and of rdmactl's own records.
 const (
-	CapturePrefix Kind = "capture." // kinds are the names of the findings of package capture
-	OwnPrefix     Kind = "rdmactl." // kinds are command and cause: "rdmactl.connect.gid"
+	CapturePrefix Kind = "capture."        // [finding …]: kinds are the names of the findings of package capture
+	OwnConnect    Kind = "rdmactl.connect" // [code stage cause peer device port remedy]: as rdmactl connect names it
+	OwnPing       Kind = "rdmactl.ping"    // [code stage cause remedy]
+	OwnDoctor     Kind = "rdmactl.doctor"  // [check outcome object]
+	OwnCluster    Kind = "rdmactl.cluster" // [cause where confidence next]: a verdict
 )

@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/facts"
 )
@@ -11,7 +12,7 @@ import (
 func All() []Rule {
 	return slices.Concat(
 		[]Rule{timeoutRule()}, completionRules(), []Rule{modifyRule()}, memoryRules(), networkRules(), eventRules(),
-		programRules(), systemRules(), slowRules(),
+		programRules(), systemRules(), slowRules(), ownRules(), captureRules(),
 	)
 }
 
@@ -22,6 +23,9 @@ func Judge(f *facts.Facts, all []Rule) []Finding {
 	for i := range all {
 		for _, finding := range all[i].Find(f) {
 			finding.Rule = &all[i]
+			if !strings.HasPrefix(all[i].ID, ownPrefix) {
+				corroborate(f, finding.Causes)
+			}
 			rank(finding.Causes)
 			findings = append(findings, finding)
 		}
@@ -43,6 +47,9 @@ func Judge(f *facts.Facts, all []Rule) []Finding {
 	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(position(&a), position(&b)) })
 	return findings
 }
+
+// ownPrefix is that of the rules about what rdmactl has named itself.
+const ownPrefix = "RDX-20"
 
 // rank orders causes: by confidence, then by weight; equal ones keep the order of the rule.
 func rank(causes []Cause) {

@@ -22,7 +22,7 @@ func Commands() []cli.Entry {
 // Schemas returns an empty value of each document that the commands print with -o json, keyed by
 // the name in its "schema" field.
 func Schemas() map[string]any {
-	return map[string]any{explain.Schema: explain.Document{}}
+	return map[string]any{explain.Schema: explain.Document{}, valueSchema: valueReport{}}
 }
 
 // Output formats that only explain has, beside those of all commands.
@@ -33,13 +33,18 @@ const (
 
 // explainFlags are the flags of explain.
 type explainFlags struct {
-	redact bool
+	redact, flows    bool
+	code, errno, cqe string
+	verb, link       string
 }
+
+// single reports whether a flag asks for a single value instead of files.
+func (f *explainFlags) single() bool { return f.code != "" || f.errno != "" || f.cqe != "" }
 
 func newExplainCommand(app *cli.App) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
-		Use:   "explain FILE...",
+		Use:   "explain [FILE...]",
 		Short: "Explain what went wrong from the logs of a job",
 		Long: `Read logs of a job that failed, hung or was slow, and say what happened, which causes remain and in
 which order, the evidence for and against each, and the command that decides between them. The
@@ -51,6 +56,11 @@ mpirun, srun, torchrun, Ray, kubectl and container runtimes, time stamps and col
 
 A cause is "proven" only if a line decides it. What can't be seen at the level of these logs is said
 under "not visible".
+
+Captures (pcap, pcapng) of RoCE and InfiniBand are explained by their packets; --flows lists what each
+queue pair sent. JSON documents of rdmactl connect, ping, doctor and cluster report count as evidence.
+
+--code, --errno and --cqe explain a single value instead of files.
 
 -o markdown is for an issue or a chat, -o sarif for code hosts. --redact hides names and addresses
 and keeps relations: use it before you publish a report.
@@ -64,17 +74,39 @@ Exit codes:
     7   something failed but no cause can be named, or an input could not be read`,
 		Example: `  rdmactl explain job.log
   rdmactl explain logs/ dmesg.txt
+  rdmactl explain trace.pcapng job.log --flows
+  rdmactl explain --code 'status=12 vendor=129 driver=mlx5'
+  rdmactl explain --errno 110 --verb ibv_modify_qp --link RoCE
   rdmactl explain logs.tar.gz --redact -o markdown
   kubectl logs -l job-name=train --prefix --tail=-1 | rdmactl explain -`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runExplain(app, cmd, args, f) },
 	}
 	cli.SetFormats(cmd, append(output.Formats(), formatSARIF, formatMarkdown)...)
-	cmd.Flags().BoolVar(&f.redact, "redact", false,
+	flags := cmd.Flags()
+	flags.BoolVar(&f.redact, "redact", false,
 		"replace names of nodes, addresses and GUIDs; equal ones stay equal")
+	flags.BoolVar(&f.flows, "flows", false, "list the flows of captures")
+	flags.StringVar(
+		&f.code,
+		"code",
+		"",
+		"explain `VALUES` of a completion, such as 'status=12 vendor=129 driver=mlx5'",
+	)
+	flags.StringVar(&f.errno, "errno", "", "explain an error `NUMBER`, name or text")
+	flags.StringVar(&f.verb, "verb", "", "the `CALL` that --errno is of, such as ibv_modify_qp")
+	flags.StringVar(&f.link, "link", "", "the `KIND` of port that --errno is of: RoCE, InfiniBand or iWARP")
+	flags.StringVar(&f.cqe, "cqe", "", "explain a dump of an error completion of mlx5, in `HEX`")
+	cmd.MarkFlagsMutuallyExclusive("code", "errno", "cqe")
 	return cmd
 }
 
 func runExplain(app *cli.App, cmd *cobra.Command, args []string, f explainFlags) error {
+	if f.single() {
+		return explainValue(app, cmd, args, &f)
+	}
+	if f.verb != "" || f.link != "" {
+		return cli.UsageError(cmd, errors.New("--verb and --link go with --errno"))
+	}
 	if len(args) == 0 {
 		return cli.UsageError(
 			cmd,
@@ -86,6 +118,9 @@ func runExplain(app *cli.App, cmd *cobra.Command, args []string, f explainFlags)
 		return err
 	}
 	d := report.Document()
+	if f.flows {
+		d.AddFlows(report)
+	}
 	if f.redact {
 		r, err := bundle.NewRedactor(nil)
 		if err != nil {

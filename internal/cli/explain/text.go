@@ -8,6 +8,8 @@ import (
 
 	"github.com/rdmakit/rdmakit/explain"
 	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/rules"
+	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 )
@@ -44,7 +46,11 @@ func blocks(d *explain.Document, wide bool) []output.Block {
 	var harmless text
 	for i := range d.Findings {
 		if d.Findings[i].Harmless {
-			harmless.add("harmless", d.Findings[i].What)
+			label := "harmless"
+			if d.Findings[i].Rule == rules.NotesID {
+				label = "note"
+			}
+			harmless.add(label, d.Findings[i].What)
 			continue
 		}
 		out = append(out, finding(i, &d.Findings[i], wide).Text)
@@ -62,19 +68,73 @@ func blocks(d *explain.Document, wide bool) []output.Block {
 			out = append(out, t.Text)
 		}
 	}
+	if d.Flows != nil {
+		out = append(out, flowTable(d.Flows))
+	}
 	return append(out, inputs(d))
+}
+
+// flowTable lists the flows of captures.
+func flowTable(list []explain.FlowDocument) output.Block {
+	t := output.Table{Columns: []output.Column{
+		{Name: "source"},
+		{Name: "destination"},
+		{Name: "qp"},
+		{Name: "packets", Align: output.AlignRight},
+		{Name: "messages", Align: output.AlignRight},
+		{Name: "missing", Align: output.AlignRight},
+		{Name: "lost", Align: output.AlignRight},
+		{Name: "repeated", Align: output.AlignRight},
+		{Name: "timeouts", Align: output.AlignRight},
+		{Name: "cnps", Align: output.AlignRight},
+		{Name: "mtu", Align: output.AlignRight},
+		{Name: "gap ms", Align: output.AlignRight},
+		{Name: "last"},
+		{Name: "paired by", Wide: true},
+		{Name: "capture", Wide: true},
+	}}
+	for _, f := range list {
+		t.Rows = append(
+			t.Rows,
+			cli.Cells(
+				f.Source,
+				f.Destination,
+				f.QPN,
+				fmt.Sprint(f.Packets),
+				fmt.Sprint(f.Messages),
+				fmt.Sprint(
+					f.Missing,
+				),
+				fmt.Sprint(f.Lost),
+				fmt.Sprint(f.Repeated),
+				fmt.Sprint(f.Timeouts),
+				fmt.Sprint(f.CNPs),
+				fmt.Sprint(f.PMTU),
+				fmt.Sprintf("%.1f", f.MaxGapMillis),
+				f.Last,
+				f.PairedBy,
+				f.Capture,
+			),
+		)
+	}
+	return t
 }
 
 func headline(d *explain.Document) output.Block {
 	switch d.Verdict {
 	case explain.VerdictFault:
 		f, c := d.First()
-		return output.Text{Lines: [][]output.Cell{
+		t := output.Text{Lines: [][]output.Cell{
 			{output.Bold(f.What)},
 			{output.Bad(fmt.Sprintf("%s cause: ", c.Confidence)), output.Plain(c.Title).Flow(0)},
-			{output.Dim("to decide: "), output.Plain(c.Decide).Flow(0)},
-			{output.Dim("to do: "), output.Plain(c.Remedy).Flow(0)},
 		}}
+		if c.Decide != "" {
+			t.Lines = append(t.Lines, []output.Cell{output.Dim("to decide: "), output.Plain(c.Decide).Flow(0)})
+		}
+		if c.Remedy != "" {
+			t.Lines = append(t.Lines, []output.Cell{output.Dim("to do: "), output.Plain(c.Remedy).Flow(0)})
+		}
+		return t
 	case explain.VerdictUnknown:
 		return output.Line(output.Warn("something failed, and no rule knows why"))
 	case explain.VerdictNothing:
@@ -230,15 +290,17 @@ func inputs(d *explain.Document) output.Block {
 		s := in.Error
 		switch {
 		case in.Name == "":
+		case in.Other != "":
+			s = in.Name + ": " + in.Other
 		case in.Binary:
 			s = in.Name + ": binary data of no known form"
 		default:
-			s = fmt.Sprintf(
-				"%s: %s, of which %s",
-				in.Name,
-				english.Count(in.Lines, "line"),
-				recognized(in.Recognized),
-			)
+			unit := "line"
+			if in.Capture {
+				unit = "packet"
+			}
+			count := english.Count(in.Lines, unit)
+			s = fmt.Sprintf("%s: %s, of which %s", in.Name, count, recognized(in.Recognized))
 			if in.Error != "" {
 				s += "; then " + in.Error
 			}
