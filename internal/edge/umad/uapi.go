@@ -57,11 +57,12 @@ type Packet struct {
 	FlowLabel    uint32
 
 	MAD [MADLen]byte
-	// Length, of a received packet, is that of the message in bytes: less than MADLen for a message
-	// that RMPP carried in one segment, more for one of several segments.
+	// Length is that of the message in bytes: less than MADLen for a message that RMPP carries in
+	// one segment, more for one of several segments. 0, of a packet to send: MAD and Rest.
 	Length int
-	// Rest is what follows MAD in a received message of several segments: only data, without
-	// headers. It belongs to the caller.
+	// Rest is what follows MAD in a message of several segments: only data, without headers. That
+	// of a received message belongs to the caller. A message to send has segments if its agent has
+	// RMPPVersion 1, its RMPP header is active and its type is DATA.
 	Rest []byte
 }
 
@@ -74,7 +75,11 @@ func (p *Packet) appendTo(b []byte) []byte {
 	b = host.AppendUint32(b, p.Status)
 	b = host.AppendUint32(b, uint32(milliseconds))
 	b = host.AppendUint32(b, p.Retries)
-	b = host.AppendUint32(b, MADLen)
+	length := MADLen + len(p.Rest)
+	if p.Length != 0 {
+		length = min(length, p.Length)
+	}
+	b = host.AppendUint32(b, uint32(length))
 	b = wire.AppendUint32(b, p.QPN)
 	b = wire.AppendUint32(b, p.QKey)
 	b = wire.AppendUint16(b, p.LID)
@@ -87,7 +92,8 @@ func (p *Packet) appendTo(b []byte) []byte {
 	b = wire.AppendUint32(b, p.FlowLabel)
 	b = host.AppendUint16(b, p.PKeyIndex)
 	b = append(b, 0, 0, 0, 0, 0, 0)
-	return append(b, p.MAD[:]...)
+	b = append(b, p.MAD[:min(length, MADLen)]...)
+	return append(b, p.Rest[:max(0, length-MADLen)]...)
 }
 
 // decode decodes the data of one read; a shorter MAD is padded with zeros.

@@ -1,6 +1,7 @@
 package umad
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -234,6 +235,33 @@ func TestReceive(t *testing.T) {
 	}
 }
 
+// TestSendLength: a message may be longer or shorter than a MAD. The kernel takes the length of the
+// write (user_mad.c, ib_umad_write).
+func TestSendLength(t *testing.T) {
+	for _, test := range []struct{ length, rest, want int }{
+		{0, 0, MADLen},
+		{0, 300, MADLen + 300},
+		{MADLen, 0, MADLen},
+		{56, 0, 56},
+		{56, 300, 56},
+		{MADLen + 100, 300, MADLen + 100},
+		{1000, 300, MADLen + 300},
+	} {
+		p := packet()
+		p.Length, p.Rest = test.length, bytes.Repeat([]byte{0xa5}, test.rest)
+		f := &fake{}
+		if n, err := newConn(Port{}, f).Send([]Packet{p}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		got := f.written[0]
+		message := append(slices.Clone(p.MAD[:]), p.Rest...)[:test.want]
+		if !bytes.Equal(got[headerLen:], message) || binary.NativeEndian.Uint32(got[16:]) != uint32(test.want) {
+			t.Errorf("length %d, rest of %d: %d bytes, length %d in the header, want %d", test.length, test.rest,
+				len(got)-headerLen, binary.NativeEndian.Uint32(got[16:]), test.want)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	p := packet()
 	f.Add(p.appendTo(nil))
@@ -249,7 +277,9 @@ func FuzzDecode(f *testing.F) {
 		if p.Length+headerLen != len(b) || len(p.Rest) != max(0, p.Length-MADLen) {
 			t.Errorf("decode of %d bytes: %d, rest of %d", len(b), p.Length, len(p.Rest))
 		}
-		p.Length, p.Rest = MADLen, nil // append writes a MAD
+		if p.Length == 0 {
+			p.Length = MADLen // append then writes a MAD
+		}
 		if diff := cmp.Diff(p, again); diff != "" {
 			t.Errorf("decode(append(p)) (-want +got):\n%s", diff)
 		}
