@@ -27,9 +27,16 @@ type waiting struct {
 	to        fabric.Address
 	attribute mad.Attribute
 	method    mad.Method
-	first     uint32 // transaction ID of the first try; the last one is the client's
+	first     uint32 // transaction ID of the first try
+	last      uint32 // and of the last one
 	busy      bool   // the SA has answered that it is busy
 	lost      int    // tries that the transport reported as lost
+
+	// hidden means that the answer may have several segments, and the transport delivers it whole.
+	hidden bool
+	whole  time.Time // if hidden: when a whole answer must have arrived
+	probe  uint32    // transaction ID of the last query that tests whether the SA is there; 0: none
+	alive  bool      // it has answered the one that belongs to the last try, and isn't busy
 
 	// The transfer of a message of several segments.
 	transfer *rmpp.Receiver
@@ -37,6 +44,59 @@ type waiting struct {
 	from     fabric.Address
 	heard    time.Time // when the last packet arrived
 	ends     time.Time
+}
+
+// try sends a query and waits for the answer to this or an earlier try: nil without an error means
+// that there was none.
+//
+// While it receives segments, the kernel still waits for the whole answer, and drops that if the
+// time of its request has passed (drivers/infiniband/core/mad.c, ib_mad_complete_recv). One lost
+// segment takes 2 s. Nor does it report segments, or that the SA has ended its answer. So requests
+// for tables get the time of a whole transfer, and a second query tells whether the SA is there.
+func (w *waiting) try(ctx context.Context, p *mad.SA, last bool) (*message, error) {
+	c, start, lost := w.client, time.Now(), w.lost
+	timeout := cmp.Or(c.Timeout, time.Second)
+	deadline, patience := start.Add(timeout), timeout
+	w.alive = false
+	if w.hidden {
+		patience = max(timeout, cmp.Or(c.TotalTime, totalTime))
+	}
+	if w.whole.IsZero() {
+		w.whole = start.Add(patience)
+	}
+	if sent, err := c.send(ctx, w.to, p, patience, deadline); err != nil || !sent {
+		return nil, err
+	}
+	if w.hidden {
+		m, err := w.answer(ctx, start.Add(timeout/2))
+		if m != nil || err != nil || w.lost > lost {
+			return m, err
+		}
+		if err := w.sendProbe(ctx, deadline); err != nil {
+			return nil, err
+		}
+	}
+	m, err := w.answer(ctx, deadline)
+	if m != nil || err != nil || w.lost > lost || !w.alive {
+		return m, err
+	}
+	until := w.whole
+	if next := deadline.Add(silence); !last && next.Before(until) {
+		until = next // in case the query was lost
+	}
+	return w.answer(ctx, until)
+}
+
+// sendProbe sends a query whose answer has one segment. It has the SM_Key: OpenSM answers no query
+// with a wrong one.
+func (w *waiting) sendProbe(ctx context.Context, deadline time.Time) error {
+	c := w.client
+	c.tid++
+	w.probe = c.tid
+	p := mad.NewSA(mad.MethodGet, mad.AttributeClassPortInfo, 0, uint64(c.tid))
+	p.SMKey = c.SMKey
+	_, err := c.send(ctx, w.to, &p, max(time.Millisecond, time.Until(deadline)), deadline)
+	return err
 }
 
 // answer waits for the answer to one of the tries: nil without an error means that there was none
@@ -84,10 +144,13 @@ func (w *waiting) take(ctx context.Context, d *fabric.Datagram) (*message, error
 	p.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
 	tid := uint32(p.TransactionID)
 	switch {
-	case p.MgmtClass != mad.ClassSA || p.AttributeID != w.attribute || tid-w.first > w.client.tid-w.first:
+	case p.MgmtClass == mad.ClassSA && w.probe != 0 && tid == w.probe:
+		w.alive = !d.Lost && p.Method == mad.MethodGetResp && !w.busy
+		return nil, nil
+	case p.MgmtClass != mad.ClassSA || p.AttributeID != w.attribute || tid-w.first > w.last-w.first:
 		return nil, nil
 	case d.Lost:
-		if tid == w.client.tid {
+		if tid == w.last {
 			w.lost++
 		}
 		return nil, nil
@@ -96,7 +159,7 @@ func (w *waiting) take(ctx context.Context, d *fabric.Datagram) (*message, error
 	case w.transfer != nil && tid != w.tid:
 		return nil, nil // to an earlier try
 	case p.Result()&mad.StatusBusy != 0:
-		w.busy = true
+		w.busy, w.alive = true, false
 		return nil, nil
 	case p.Result() != 0:
 		return nil, &StatusError{Status: p.Result()}

@@ -23,7 +23,10 @@ type Client struct {
 	SMKey uint64
 	// Keys has the M_Key of the local port, whose state tells where the SA is.
 	Keys fabric.Keys
-	// Timeout is how long to wait for the answer to each try; 0: 1 s.
+	// Timeout is how long to wait for the answer to each try; 0: 1 s. A transport that delivers
+	// messages of several segments whole, as the kernel does, doesn't tell a transfer from silence:
+	// there a table may take TotalTime, from the first try on, if the SA answers another query
+	// meanwhile.
 	Timeout time.Duration
 	// Retries is how often a query is sent again; 0: 2; negative: never.
 	Retries int
@@ -127,44 +130,51 @@ var errBusy = errors.New("subnet administration is busy")
 
 // ask sends a query, with retries, until there is an answer.
 func (c *Client) ask(ctx context.Context, to fabric.Address, p *mad.SA) (*message, error) {
-	timeout := cmp.Or(c.Timeout, time.Second)
 	tries := 1 + max(0, cmp.Or(c.Retries, 2))
 	if c.tid == 0 {
 		// Not from 1: answers to another client of the transport may still arrive.
 		c.tid = uint32(time.Now().UnixNano()>>10) | 1
 	}
-	w := waiting{client: c, to: to, attribute: p.AttributeID, method: p.Method, first: c.tid + 1}
+	w := waiting{
+		client: c, to: to, attribute: p.AttributeID, method: p.Method, first: c.tid + 1,
+		hidden: p.Method == mad.MethodGetTable && p.AttributeID != mad.AttributeClassPortInfo && c.reassembles(),
+	}
 	start := time.Now()
-	for range tries {
+	for i := range tries {
 		c.tid++
+		w.last = c.tid
 		p.TransactionID = uint64(c.tid)
-		deadline := time.Now().Add(timeout)
-		if sent, err := c.send(ctx, to, p, timeout, deadline); err != nil {
-			return nil, err
-		} else if !sent {
-			continue
-		}
-		m, err := w.answer(ctx, deadline)
+		m, err := w.try(ctx, p, i == tries-1)
 		if m != nil || err != nil {
 			return m, err
 		}
 	}
+	return nil, w.unanswered(tries, time.Since(start).Round(time.Millisecond))
+}
+
+// unanswered returns the error of a query without an answer.
+func (w *waiting) unanswered(tries int, after time.Duration) error {
 	times := fmt.Sprintf("%d tries", tries)
 	if tries == 1 {
 		times = "1 try"
 	}
-	took := time.Since(start).Round(time.Millisecond)
-	if w.busy {
-		return nil, fmt.Errorf("%w after %s in %v", errBusy, times, took)
+	switch {
+	case w.busy:
+		return fmt.Errorf("%w after %s in %v", errBusy, times, after)
+	case w.alive:
+		return &StalledError{Hidden: true, After: after}
 	}
-	err := fmt.Errorf("%w to %s in %v", fabric.ErrNoAnswer, times, took)
-	if w.lost == tries { // the time is not worth printing: the transport gave up by itself
+	err := fmt.Errorf("%w to %s in %v", fabric.ErrNoAnswer, times, after)
+	switch {
+	case w.lost == tries: // the time is not worth printing: the transport gave up by itself
 		err = fmt.Errorf("the transport reports %w to %s", fabric.ErrNoAnswer, times)
+	case w.hidden:
+		err = fmt.Errorf("%w (the transport delivers only whole answers)", err)
 	}
-	if a := fabric.AddressingOf(c.Transport); a != nil {
-		err = &fabric.SentError{Err: err, Sent: a.Sent(&c.out[0].Address)}
+	if a := fabric.AddressingOf(w.client.Transport); a != nil {
+		err = &fabric.SentError{Err: err, Sent: a.Sent(&w.client.out[0].Address)}
 	}
-	return nil, err
+	return err
 }
 
 // send sends one packet, and reports whether the transport took it before the deadline. A timeout

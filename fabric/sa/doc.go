@@ -15,7 +15,8 @@
 //
 // The client finds the SA at the LID and service level that the local port has from its subnet
 // manager. Tables of any length are reassembled by the kernel, or by package fabric/rmpp where the
-// transport delivers single datagrams. A status of the SA is a [*StatusError], with its name and
+// transport delivers single datagrams. The kernel doesn't tell a transfer from silence: see
+// Client.Timeout and [StalledError]. A status of the SA is a [*StatusError], with its name and
 // meaning.
 //
 // A [Client] serves one query at a time, and nothing else may use its transport meanwhile.

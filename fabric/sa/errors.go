@@ -3,7 +3,9 @@ package sa
 import (
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
@@ -75,12 +77,24 @@ func (e *TruncatedError) Error() string {
 type StalledError struct {
 	Segments int  // that had arrived
 	Total    bool // the limit of the whole transfer has passed, not that of silence
+	// Hidden means that the transport delivers only whole answers: whether segments have arrived,
+	// and whether the SA has ended the transfer, is unknown. The SA has answered another query.
+	// The error then matches [fabric.ErrNoAnswer].
+	Hidden bool
+	After  time.Duration // the time that has passed, if Hidden
 }
 
 // Error implements error.
 func (e *StalledError) Error() string {
-	if e.Total {
+	switch {
+	case e.Hidden:
+		return fmt.Sprintf("subnet administration answers another query, but no whole answer to this one "+
+			"arrived in %v: the transfer has stopped, was ended, or never began", e.After)
+	case e.Total:
 		return fmt.Sprintf("the transfer takes too long: %d segments so far", e.Segments)
 	}
 	return fmt.Sprintf("the transfer stopped after %d segments: nothing more arrives", e.Segments)
 }
+
+// Is matches [fabric.ErrNoAnswer] if no part of an answer is known to have arrived.
+func (e *StalledError) Is(target error) bool { return e.Hidden && target == fabric.ErrNoAnswer }
