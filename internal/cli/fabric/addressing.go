@@ -100,6 +100,9 @@ func tableText(keys []ib.PKey) string {
 const (
 	pathsTimeout = 2 * time.Second // OpenSM computes the paths to all ports first
 	pathTimeout  = time.Second
+	// Through the kernel, an SA that answers other queries is waited for: see sa.Client.
+	pathsTotal = 15 * time.Second
+	pathTotal  = 3 * time.Second
 )
 
 // learnPaths has requests to all nodes use the service levels, partitions and GIDs of the paths
@@ -109,14 +112,14 @@ func learnPaths(ctx context.Context, app *cli.App, t fabric.Transport) {
 	if a := fabric.AddressingOf(t); a == nil || a.Paths() > 0 {
 		return
 	}
-	client := sa.Client{Transport: t, Timeout: pathsTimeout, Retries: 1}
+	client := sa.Client{Transport: t, Timeout: pathsTimeout, TotalTime: pathsTotal, Retries: 1}
 	n, err := client.LearnPaths(ctx)
 	app.Log.Debug("paths from subnet administration", "known", n, "error", err)
 }
 
 // learnPath does the same for requests to one LID.
 func learnPath(ctx context.Context, app *cli.App, t fabric.Transport, to ib.LID) {
-	client := sa.Client{Transport: t, Timeout: pathTimeout, Retries: -1}
+	client := sa.Client{Transport: t, Timeout: pathTimeout, TotalTime: pathTotal, Retries: -1}
 	if err := client.LearnPath(ctx, to); err != nil {
 		app.Log.Debug("path from subnet administration", "lid", uint16(to), "error", err)
 	}
