@@ -299,4 +299,4 @@ func (e *SentError) Unwrap() error { return e.Err }
 
 func (e *SentError) howSent() *Sent { return &e.Sent }
 
-func (e *noAnswerError) howSent() *Sent { return e.sent }
+func (e *NoAnswerError) howSent() *Sent { return e.Sent }

@@ -231,8 +231,8 @@ func (c *Client) call(ctx context.Context, d *Datagram, timeout time.Duration, r
 	if changed {
 		return c.once(ctx, d, timeout, retries)
 	}
-	if e, ok := errors.AsType[*noAnswerError](err); ok && tableErr == nil {
-		e.sent.Disjoint = addressing.Sent(&d.Address).Disjoint
+	if e, ok := errors.AsType[*NoAnswerError](err); ok && tableErr == nil {
+		e.Sent.Disjoint = addressing.Sent(&d.Address).Disjoint
 	}
 	return err
 }

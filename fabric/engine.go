@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rdmakit/rdmakit/wire/mad"
@@ -35,6 +36,8 @@ type Engine struct {
 	inWindow  int                   // requests that hold a place in the window
 	retry     fifo[retry]           // requests to send again
 	outbox    []Datagram            // to be sent: the transport accepted no more
+	posted    time.Duration         // when the last datagram of Post was added to outbox
+	post      [1]Datagram
 	inbox     [batch]Datagram
 	reply     Reply
 	traffic   Traffic
@@ -69,8 +72,10 @@ type Request struct {
 	// answers this request.
 	Accept func(request, answer *[mad.Len]byte) bool
 	// More, if set, is called for each answer, and returns true if the request has further answers,
-	// such as segments of a long message: the patience then begins again.
-	More func(answer *Datagram) bool
+	// such as segments of a long message: from then on it is not sent again, and is given up if the
+	// next answer takes longer than the returned time; 0: the patience of the request. It may call
+	// [Engine.Post].
+	More func(answer *Datagram) (wait time.Duration, more bool)
 }
 
 // Reply is the result of a [Request].
@@ -79,7 +84,7 @@ type Reply struct {
 	// Answer is the answer, also with a *StatusError; nil with other errors. It is valid until Done
 	// returns, or until the next call of the engine.
 	Answer *Datagram
-	// Err matches [ErrNoAnswer], [ErrRefused], or is a *StatusError.
+	// Err is a *NoAnswerError, matches [ErrRefused], or is a *StatusError.
 	Err       error
 	Tries     int           // sent
 	RoundTrip time.Duration // of the try that was answered
@@ -167,8 +172,8 @@ func (e *Engine) Run(ctx context.Context, source Source, until time.Time) (idle 
 		if err := e.flush(source); err != nil {
 			return false, err
 		}
-		if e.slots.live == 0 && !e.fill(source, now) { // a request that flush ended may have made room
-			e.outbox = e.outbox[:0] // of requests that have ended
+		// A request that flush ended may have made room.
+		if e.slots.live == 0 && !e.fill(source, now) && !e.posts(now) {
 			return true, nil
 		}
 		n, err := e.transport.Receive(ctx, e.inbox[:], e.deadline(now, until))
@@ -180,6 +185,46 @@ func (e *Engine) Run(ctx context.Context, source Source, until time.Time) (idle 
 			return false, err
 		}
 	}
+}
+
+// postPatience is how long the transport may take to accept a datagram of Post.
+const postPatience = time.Second
+
+// Post sends a datagram that has no answer, such as the acknowledgement of a segment, with the
+// transaction ID that it has. If the transport doesn't accept it at once, Run sends it within a
+// second, or drops it. The error is that of the transport.
+func (e *Engine) Post(d *Datagram) error {
+	e.post[0] = *d
+	e.post[0].Timeout = 0
+	to := &e.post[0].Address
+	e.addressing.Apply(to, mad.Class(d.MAD[classOffset]))
+	for len(e.outbox) == 0 {
+		n, err := e.transport.Send(e.post[:])
+		if n > 0 {
+			e.traffic.Sent += n
+			e.addressing.Accepted(to)
+			return nil
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, ErrRefused) || !e.addressing.AddGRH(to, err) {
+			return err
+		}
+	}
+	e.outbox = append(e.outbox, e.post[0])
+	e.posted = e.now()
+	return nil
+}
+
+// posts reports whether datagrams of Post are still to be sent. No request may be live: what else
+// is in the outbox is removed.
+func (e *Engine) posts(now time.Duration) bool {
+	e.outbox = slices.DeleteFunc(e.outbox, func(d Datagram) bool { return d.Timeout > 0 })
+	if now-e.posted >= postPatience {
+		e.outbox = e.outbox[:0]
+	}
+	return len(e.outbox) > 0
 }
 
 // now returns the time since the engine's start.
@@ -234,37 +279,37 @@ func (e *Engine) Do(ctx context.Context, r *Request) (Reply, error) {
 // answers.
 var ErrNoAnswer = errors.New("no answer")
 
-// noAnswerError is the error of a request that was given up.
-type noAnswerError struct {
-	tries    int
-	after    time.Duration
-	reported bool // by the transport, each try
-	busy     bool // a try was answered with mad.StatusBusy
-	// sent is how a GMP was addressed; nil for SMPs, and for a transport without Addressing.
-	sent *Sent
+// NoAnswerError is the error of a request that was given up. It matches [ErrNoAnswer].
+type NoAnswerError struct {
+	Tries    int
+	After    time.Duration // from the first try on
+	Reported bool          // the transport has reported each try as lost
+	Busy     bool          // a try was answered with [mad.StatusBusy]
+	// Sent is how a GMP was addressed; nil for SMPs, and for a transport without Addressing.
+	Sent *Sent
 }
 
 // Error returns "no answer to 4 tries in 4s", for a GMP with ", sent with P_Key 0xffff (full
 // member), SL 0, no GRH".
-func (e *noAnswerError) Error() string {
-	if e.sent != nil {
-		return e.text() + ", sent with " + e.sent.String()
+func (e *NoAnswerError) Error() string {
+	if e.Sent != nil {
+		return e.text() + ", sent with " + e.Sent.String()
 	}
 	return e.text()
 }
 
-func (e *noAnswerError) text() string {
+func (e *NoAnswerError) text() string {
 	switch {
-	case e.reported: // the time is not worth printing: the transport gave up by itself
-		return fmt.Sprintf("the transport reports no answer to %s", tries(e.tries))
-	case e.busy:
-		return fmt.Sprintf("too busy to answer, or no answer, to %s in %v", tries(e.tries), e.after)
+	case e.Reported: // the time is not worth printing: the transport gave up by itself
+		return fmt.Sprintf("the transport reports no answer to %s", tries(e.Tries))
+	case e.Busy:
+		return fmt.Sprintf("too busy to answer, or no answer, to %s in %v", tries(e.Tries), e.After)
 	}
-	return fmt.Sprintf("no answer to %s in %v", tries(e.tries), e.after)
+	return fmt.Sprintf("no answer to %s in %v", tries(e.Tries), e.After)
 }
 
 // Is matches [ErrNoAnswer].
-func (e *noAnswerError) Is(target error) bool { return target == ErrNoAnswer }
+func (e *NoAnswerError) Is(target error) bool { return target == ErrNoAnswer }
 
 // retriesOf returns the number of retries that Request.Retries stands for.
 func retriesOf(n int) int {

@@ -187,7 +187,7 @@ func TestEngineMoreAnswers(t *testing.T) {
 		e := fabric.NewEngine(s, 4)
 		r, answers := portCounters(1, mad.MethodSet), 0
 		r.Retries = -1
-		r.More = func(*fabric.Datagram) bool { answers++; return answers < 4 }
+		r.More = func(*fabric.Datagram) (time.Duration, bool) { answers++; return 0, answers < 4 }
 		if _, err := e.Do(t.Context(), &r); err != nil || answers != 4 || time.Since(s.start) != 6*time.Second {
 			t.Errorf("Do = %v with %d answers after %v, want 4 after 6s", err, answers, time.Since(s.start))
 		}

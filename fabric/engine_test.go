@@ -247,7 +247,7 @@ func TestEngineMore(t *testing.T) {
 		for want, last := range map[error]int{nil: 3, fabric.ErrNoAnswer: 4} {
 			e := fabric.NewEngine(net.Transport("host0"), 8)
 			r, answers, start := nodeInfo(1, 2), 0, time.Now()
-			r.More = func(*fabric.Datagram) bool { answers++; return answers < last }
+			r.More = func(*fabric.Datagram) (time.Duration, bool) { answers++; return 0, answers < last }
 			if _, err := e.Do(t.Context(), &r); !errors.Is(err, want) || answers != 3 || e.Traffic().Sent != 1 {
 				t.Errorf("Do until answer %d = %v after %d answers and %d datagrams, want %v, 3 and 1",
 					last, err, answers, e.Traffic().Sent, want)

@@ -76,7 +76,7 @@ func (e *Engine) leaveWindow(q *slot) {
 func (e *Engine) fill(source Source, now time.Duration) (some bool) {
 	for e.pace.allows(e.inWindow) {
 		if e.retry.len() > 0 {
-			if r := e.retry.pop(); r.q.live && r.q.generation == r.generation {
+			if r := e.retry.pop(); r.q.live && r.q.generation == r.generation && r.q.waits {
 				e.traffic.Retries++
 				e.send(r.q, now)
 				some = true
@@ -122,7 +122,7 @@ func (e *Engine) send(q *slot, now time.Duration) {
 // wait returns how long to wait for the answer to the last try: first as long as the round trips of
 // the destination let expect, then longer and longer, so that the tries are spread over the whole
 // time until the request is given up. A request that changes something is not repeated early, but
-// at equal intervals.
+// at equal intervals, and so is a query of subnet administration, whose answers take time.
 func (e *Engine) wait(q *slot, limit, now time.Duration) time.Duration {
 	left := max(0, q.first+limit-now)
 	further := q.Retries + 1 - q.tries
@@ -130,7 +130,7 @@ func (e *Engine) wait(q *slot, limit, now time.Duration) time.Duration {
 		return left
 	}
 	even := left / time.Duration(further+1)
-	if mad.Method(q.MAD[methodOffset]) != mad.MethodGet {
+	if mad.Method(q.MAD[methodOffset]) != mad.MethodGet || mad.Class(q.MAD[classOffset]) == mad.ClassSA {
 		return even
 	}
 	wait := e.timeout(q.Peer)
@@ -217,13 +217,25 @@ func (e *Engine) receive(source Source, d *Datagram, now time.Duration) {
 		return
 	}
 	e.learn(q, &h, d)
-	if q.More != nil && q.More(d) {
-		e.leaveWindow(q)
-		q.first, q.Retries = now, q.tries-1 // the answer has begun: the request is not sent again
-		e.slots.wakeAt(q, now+e.patience(q))
-		return
+	if q.More != nil {
+		if wait, more := q.More(d); more {
+			e.goOn(q, wait, now)
+			return
+		}
 	}
 	e.finish(source, q, Reply{Answer: d, RoundTrip: roundTrip})
+}
+
+// goOn waits for a further answer to a request. As the answer has begun, the request is not sent
+// again.
+func (e *Engine) goOn(q *slot, wait, now time.Duration) {
+	e.leaveWindow(q)
+	q.first, q.Retries, q.waits = now, q.tries-1, false
+	if q.begun = wait; wait == 0 {
+		q.begun = e.patience(q)
+	}
+	q.overdue = now + q.begun
+	e.slots.wakeAt(q, q.overdue)
 }
 
 // attributeOffset is the offset of the attribute in packets of subnet and performance management.
@@ -232,18 +244,24 @@ const attributeOffset = 64
 // Offsets of the class and the method in the header.
 const classOffset, methodOffset = 1, 3
 
-// matches reports whether a response answers the request.
+// matches reports whether a response answers the request. Subnet administration may return another
+// modifier, which most of its attributes don't have.
 func (q *slot) matches(h *mad.Header, d *Datagram) bool {
 	var asked mad.Header
 	asked.Decode(q.MAD[:]) //nolint:errcheck // a MAD is long enough
 	return h.MgmtClass == asked.MgmtClass && h.AttributeID == asked.AttributeID &&
-		h.AttributeModifier == asked.AttributeModifier &&
+		(h.AttributeModifier == asked.AttributeModifier || h.MgmtClass == mad.ClassSA) &&
 		(asked.Method != mad.MethodGet || h.Method == mad.MethodGetResp) &&
 		(q.Accept == nil || q.Accept(&q.MAD, &d.MAD))
 }
 
-// lost handles a request that the transport returned as lost.
+// lost handles a request that the transport returned as lost; once its answer has begun, that is an
+// acknowledgement, or a late report about another try.
 func (e *Engine) lost(source Source, q *slot, now time.Duration) {
+	if q.begun > 0 {
+		e.traffic.Late++
+		return
+	}
 	e.leaveWindow(q)
 	q.reported++
 	if q.tries <= q.Retries {
@@ -254,11 +272,11 @@ func (e *Engine) lost(source Source, q *slot, now time.Duration) {
 }
 
 func (e *Engine) giveUp(source Source, q *slot, now time.Duration) {
-	err := &noAnswerError{
-		tries: q.tries, after: (now - q.first).Round(time.Millisecond), reported: q.reported == q.tries, busy: q.busy,
+	err := &NoAnswerError{
+		Tries: q.tries, After: (now - q.first).Round(time.Millisecond), Reported: q.reported == q.tries, Busy: q.busy,
 	}
 	if q.Address.QPN != 0 && e.addressing != nil {
-		err.sent = new(e.addressing.Sent(&q.Address))
+		err.Sent = new(e.addressing.Sent(&q.Address))
 	}
 	e.finish(source, q, Reply{Err: err})
 }

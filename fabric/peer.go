@@ -66,8 +66,11 @@ func (e *Engine) timeout(p *Peer) time.Duration {
 	return max(p.trips.estimate(), leastTimeout)
 }
 
-// patience returns how long after its first try a request is given up.
+// patience returns how long after its first try, or its last answer, a request is given up.
 func (e *Engine) patience(q *slot) time.Duration {
+	if q.begun > 0 {
+		return q.begun
+	}
 	each := q.Timeout
 	if each == 0 {
 		each = max(tryPatience, e.timeout(q.Peer))

@@ -21,6 +21,7 @@ type slot struct {
 	first   time.Duration           // the first try, since the engine's start
 	sent    [maxTries]time.Duration // each try
 	overdue time.Duration           // when the next try is due, or the request is given up
+	begun   time.Duration           // how long to wait for a further answer; 0: none has arrived
 	timer   time.Duration           // when its timer fires; earlier timers are stale
 }
 
@@ -84,7 +85,7 @@ func (s *slots) open() {
 	s.spare = nil
 	q.generation = (q.generation + 1) & (1<<tidGenerationBits - 1)
 	q.live, q.inWindow, q.waits, q.busy = true, false, false, false
-	q.tries, q.reported, q.timer = 0, 0, 0
+	q.tries, q.reported, q.timer, q.begun = 0, 0, 0, 0
 	s.live++
 }
 

@@ -38,9 +38,7 @@ type Client struct {
 
 	located bool
 	address fabric.Address
-	tid     uint32
-	in      []fabric.Datagram
-	out     [1]fabric.Datagram
+	engine  *fabric.Engine // from the first query on
 }
 
 // Locate finds the SA, unless LID is set or it is known already. The error matches [ErrNotActive]
@@ -125,86 +123,46 @@ func (c *Client) query(ctx context.Context, method mad.Method, q Query) (*messag
 	return m, err
 }
 
-// errBusy is the cause if the SA was busy at the last try.
+// errBusy is the cause if the SA was busy at one of the tries.
 var errBusy = errors.New("subnet administration is busy")
+
+// busy returns the error of a query to an SA that was busy.
+func busy(tries int, after time.Duration) error {
+	if tries == 1 {
+		return fmt.Errorf("%w after 1 try in %v", errBusy, after)
+	}
+	return fmt.Errorf("%w after %d tries in %v", errBusy, tries, after)
+}
+
+// window is how many requests of one query may be outstanding: its tries, and those of askHidden.
+const window = 8
 
 // ask sends a query, with retries, until there is an answer.
 func (c *Client) ask(ctx context.Context, to fabric.Address, p *mad.SA) (*message, error) {
-	tries := 1 + max(0, cmp.Or(c.Retries, 2))
-	if c.tid == 0 {
-		// Not from 1: answers to another client of the transport may still arrive.
-		c.tid = uint32(time.Now().UnixNano()>>10) | 1
+	if c.engine == nil {
+		c.engine = fabric.NewEngine(c.Transport, window)
 	}
-	w := waiting{
-		client: c, to: to, attribute: p.AttributeID, method: p.Method, first: c.tid + 1,
-		hidden: p.Method == mad.MethodGetTable && p.AttributeID != mad.AttributeClassPortInfo && c.reassembles(),
+	if p.Method == mad.MethodGetTable && p.AttributeID != mad.AttributeClassPortInfo && c.reassembles() {
+		return c.askHidden(ctx, to, p)
 	}
-	start := time.Now()
-	for i := range tries {
-		c.tid++
-		w.last = c.tid
-		p.TransactionID = uint64(c.tid)
-		m, err := w.try(ctx, p, i == tries-1)
-		if m != nil || err != nil {
-			return m, err
-		}
+	w := waiting{client: c, to: to, method: p.Method}
+	r := fabric.Request{
+		Address: to, Timeout: cmp.Or(c.Timeout, time.Second), Retries: cmp.Or(c.Retries, 2),
+		Accept: w.accept, More: w.more,
 	}
-	return nil, w.unanswered(tries, time.Since(start).Round(time.Millisecond))
-}
-
-// unanswered returns the error of a query without an answer.
-func (w *waiting) unanswered(tries int, after time.Duration) error {
-	times := fmt.Sprintf("%d tries", tries)
-	if tries == 1 {
-		times = "1 try"
+	p.Append(r.MAD[:0])
+	reply, err := c.engine.Do(ctx, &r)
+	if e, refused := errors.AsType[*fabric.StatusError](err); refused {
+		return nil, &StatusError{Status: e.Status}
 	}
-	switch {
-	case w.busy:
-		return fmt.Errorf("%w after %s in %v", errBusy, times, after)
-	case w.alive:
-		return &StalledError{Hidden: true, After: after}
+	if w.transfer != nil {
+		return w.end(err)
 	}
-	err := fmt.Errorf("%w to %s in %v", fabric.ErrNoAnswer, times, after)
-	switch {
-	case w.lost == tries: // the time is not worth printing: the transport gave up by itself
-		err = fmt.Errorf("the transport reports %w to %s", fabric.ErrNoAnswer, times)
-	case w.hidden:
-		err = fmt.Errorf("%w (the transport delivers only whole answers)", err)
+	if e, given := errors.AsType[*fabric.NoAnswerError](err); given && e.Busy {
+		return nil, busy(e.Tries, e.After)
 	}
-	if a := fabric.AddressingOf(w.client.Transport); a != nil {
-		err = &fabric.SentError{Err: err, Sent: a.Sent(&w.client.out[0].Address)}
+	if err != nil {
+		return nil, err
 	}
-	return err
-}
-
-// send sends one packet, and reports whether the transport took it before the deadline. A timeout
-// of 0 expects no answer.
-func (c *Client) send(
-	ctx context.Context, to fabric.Address, p *mad.SA, timeout time.Duration, deadline time.Time,
-) (bool, error) {
-	c.out[0] = fabric.Datagram{Address: to, Timeout: timeout}
-	addressing := fabric.AddressingOf(c.Transport)
-	addressing.Apply(&c.out[0].Address, mad.ClassSA)
-	p.Append(c.out[0].MAD[:0])
-	for {
-		n, err := c.Transport.Send(c.out[:])
-		switch {
-		case n > 0:
-			addressing.Accepted(&c.out[0].Address)
-		case errors.Is(err, fabric.ErrRefused) && addressing.AddGRH(&c.out[0].Address, err):
-			continue
-		}
-		if n > 0 || err != nil {
-			return n > 0, err
-		}
-		pause := min(time.Millisecond, time.Until(deadline))
-		if pause <= 0 {
-			return false, nil
-		}
-		select {
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		case <-time.After(pause):
-		}
-	}
+	return whole(reply.Answer)
 }
