@@ -49,8 +49,8 @@ type Client struct {
 	// that print what a C tool does.
 	Plain bool
 
-	engine *Engine         // from the first request on
-	read   map[ib.LID]bool // partition tables that were requested
+	engine    *Engine // from the first request on
+	keyReader keyReader
 }
 
 // SMP reads an attribute of subnet management, or writes it (method [mad.MethodSet] with data). The
@@ -217,54 +217,19 @@ func (c *Client) Call(ctx context.Context, d *Datagram) error {
 }
 
 func (c *Client) call(ctx context.Context, d *Datagram, timeout time.Duration, retries int) error {
-	err := c.once(ctx, d, timeout, retries)
-	sent, silent := SentOf(err)
-	addressing := AddressingOf(c.Transport)
-	if !c.ReadPKeys || !silent || addressing == nil || sent.LID == 0 || c.read[sent.LID] || ctx.Err() != nil {
-		return err
-	}
-	if c.read == nil {
-		c.read = map[ib.LID]bool{}
-	}
-	c.read[sent.LID] = true
-	changed, tableErr := c.LearnPKeys(ctx, sent.LID)
-	if changed {
+	if !c.ReadPKeys {
 		return c.once(ctx, d, timeout, retries)
 	}
-	if e, ok := errors.AsType[*NoAnswerError](err); ok && tableErr == nil {
-		e.Sent.Disjoint = addressing.Sent(&d.Address).Disjoint
-	}
-	return err
+	c.keyReader.keys, c.keyReader.addressing = &c.Keys, AddressingOf(c.Transport)
+	return c.keyReader.call(ctx, d, timeout, retries, c.once)
 }
 
 // LearnPKeys reads the partition table of the port at a LID, waiting for up to 1 s, and reports
 // whether later requests to it therefore have another P_Key. SMPs are in no partition, so that an
 // answer also shows that the port is alive.
 func (c *Client) LearnPKeys(ctx context.Context, lid ib.LID) (changed bool, err error) {
-	a := AddressingOf(c.Transport)
-	if a == nil {
-		return false, nil
-	}
-	table, err := c.pkeys(ctx, lid)
-	if err != nil {
-		return false, fmt.Errorf("read the partition table of LID %d: %w", uint16(lid), err)
-	}
-	return a.LearnPKeys(lid, table[:]), nil
-}
-
-// pkeys reads the first block of the partition table of the port at a LID; of a switch that is the
-// table of port 0.
-func (c *Client) pkeys(ctx context.Context, lid ib.LID) (table mad.PKeyTable, err error) {
-	p := mad.NewSMP(mad.MethodGet, mad.AttributePKeyTable, 0, 0)
-	p.MKey = c.Keys.of(&c.Keys.M, Target{LID: lid})
-	d := Datagram{Address: Address{LID: lid}}
-	p.Append(d.MAD[:0])
-	const patience = time.Second
-	if err := c.once(ctx, &d, patience/2, 1); err != nil {
-		return table, err
-	}
-	_, err = table.Decode(d.MAD[attributeOffset:])
-	return table, err
+	r := keyReader{keys: &c.Keys, addressing: AddressingOf(c.Transport)}
+	return r.learn(ctx, lid, c.once)
 }
 
 func (c *Client) once(ctx context.Context, d *Datagram, timeout time.Duration, retries int) error {

@@ -11,9 +11,10 @@ import (
 	"github.com/rdmakit/rdmakit/wire/prm"
 )
 
-// Caller sends a request, with retries, and overwrites it with the answer; [fabric.Client] is one.
-// The error matches [fabric.ErrNoAnswer], or is a *[fabric.StatusError] (the request is overwritten
-// with the answer in this case), or comes from the transport or the context.
+// Caller sends a request, with retries, and overwrites it with the answer; [fabric.Client] is one,
+// and so is [fabric.Caller]. The error matches [fabric.ErrNoAnswer], or is a *[fabric.StatusError]
+// (the request is overwritten with the answer in this case), or comes from the transport or the
+// context.
 type Caller interface {
 	Call(ctx context.Context, d *fabric.Datagram) error
 }

@@ -12,8 +12,9 @@
 // vendors don't answer it, nor do devices with a VS_Key to requests without it; the two can't be
 // told apart. Get is the only method: nothing is changed in a device.
 //
-// Each request is sent through a [Caller], one at a time. A [Client] may be used by as many
-// goroutines as its Caller.
+// Each request is sent through a [Caller], one at a time. To read many ports side by side, use a
+// client for each [fabric.Caller] of [fabric.Tasks]. A [Client] may be used by as many goroutines
+// as its Caller.
 //
 // None of this has been tried with a device: sources are public layouts and the published output of
 // the vendor's tools.

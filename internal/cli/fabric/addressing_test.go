@@ -100,8 +100,14 @@ func TestPathsBeforeRegisters(t *testing.T) {
 			t.Fatal(err)
 		}
 		reader := newRegisterReader(app, topology, &fabricFlags{retries: usualRetries}, tr)
-		if _, err := reader.port(t.Context(), fabric.PortID{Node: host.GUID, Port: 1}); err != nil {
-			t.Errorf("port of host1: %v", err)
+		read := 0
+		reader.each(t.Context(), []fabric.PortID{{Node: host.GUID, Port: 1}}, func(p registerPort) {
+			if read++; p.err != nil {
+				t.Errorf("port of host1: %v", p.err)
+			}
+		})
+		if read != 1 {
+			t.Errorf("host1 was read %d times", read)
 		}
 	})
 }

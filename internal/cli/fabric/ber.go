@@ -135,8 +135,9 @@ func (r *berReport) end(ctx context.Context, s *fabricView) error {
 func newBERReport(ctx context.Context, reader *registerReader, chosen *selection, threshold float64) berReport {
 	t := reader.t
 	r := berReport{
-		Schema: fabricBERSchema, Sweep: newSweepReport(t), Threshold: threshold, Ports: []berPortReport{},
+		Schema: fabricBERSchema, Sweep: newSweepReport(t), Threshold: threshold,
 	}
+	var ports []fabric.PortID
 	for _, n := range t.NodesByName() {
 		for number := 1; number < len(n.Ports); number++ {
 			id := fabric.PortID{Node: n.GUID(), Port: uint8(number)}
@@ -144,33 +145,36 @@ func newBERReport(ctx context.Context, reader *registerReader, chosen *selection
 			if !p.IsActive() || !chosen.has(id) && !(p.HasPeer() && chosen.has(p.Peer)) {
 				continue
 			}
-			one := readBER(ctx, reader, id, threshold)
-			if one.NotJudged == "" {
-				r.Judged++
-			}
-			if one.Exceeded {
-				r.Faults++
-			}
-			r.Ports = append(r.Ports, one)
+			ports = append(ports, id)
 		}
 	}
+	r.Ports = make([]berPortReport, len(ports))
+	reader.each(ctx, ports, func(p registerPort) {
+		one := readBER(ctx, t, p, threshold)
+		if one.NotJudged == "" {
+			r.Judged++
+		}
+		if one.Exceeded {
+			r.Faults++
+		}
+		r.Ports[p.index] = one
+	})
 	slices.SortStableFunc(r.Ports, func(a, b berPortReport) int { return a.Port.compare(b.Port) })
 	return r
 }
 
 // readBER reads the ratios of one port.
-func readBER(ctx context.Context, reader *registerReader, id fabric.PortID, threshold float64) berPortReport {
-	p := reader.t.Port(id)
-	r := berPortReport{Port: endOf(reader.t, id), Width: p.Width().String(), Speed: p.Speed().String()}
+func readBER(ctx context.Context, t *fabric.Topology, from registerPort, threshold float64) berPortReport {
+	p := t.Port(from.id)
+	r := berPortReport{Port: endOf(t, from.id), Width: p.Width().String(), Speed: p.Speed().String()}
 	if p.HasPeer() {
-		r.Peer = new(endOf(reader.t, p.Peer))
+		r.Peer = new(endOf(t, p.Peer))
 	}
-	at, err := reader.port(ctx, id)
-	if err != nil {
-		r.NotJudged = err.Error()
+	if from.err != nil {
+		r.NotJudged = from.err.Error()
 		return r
 	}
-	c, err := reader.client.Counters(ctx, at)
+	c, err := from.client.Counters(ctx, from.at)
 	if err != nil {
 		r.NotJudged = err.Error()
 		return r
@@ -184,7 +188,7 @@ func readBER(ctx context.Context, reader *registerReader, id fabric.PortID, thre
 	ratios := phy.Ratios(&c)
 	r.Raw, r.Effective = newRatioReport(ratios[phy.KindRaw]), newRatioReport(ratios[phy.KindEffective])
 	r.Symbol = newRatioReport(ratios[phy.KindSymbol])
-	if o, err := reader.client.Operation(ctx, at); err == nil { // the verdict doesn't need it
+	if o, err := from.client.Operation(ctx, from.at); err == nil { // the verdict doesn't need it
 		r.FEC = o.FEC.String()
 	}
 	v := phy.Judge(p.Speed(), p.Rate(), &c, threshold)

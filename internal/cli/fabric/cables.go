@@ -187,34 +187,53 @@ func (r *cablesReport) end(ctx context.Context, s *fabricView, f cableFlags) err
 func newCablesReport(ctx context.Context, reader *registerReader, chosen *selection, down bool) cablesReport {
 	t := reader.t
 	r := cablesReport{Schema: fabricCablesSchema, Sweep: newSweepReport(t), Cables: []cableReport{}}
-	if down {
-		for _, d := range t.DownPorts(nil) {
-			if chosen.has(d.Port) {
-				end := r.read(ctx, reader, d.Port)
-				end.down(ctx, reader, d.Port)
-				r.Cables = append(r.Cables, cableReport{A: end})
-			}
+	cables := chosenCables(t, chosen, down)
+	list := slices.Concat(cables...)
+	ends := make([]cableEnd, len(list))
+	reader.each(ctx, list, func(p registerPort) {
+		end := r.read(ctx, t, p)
+		if down {
+			end.down(ctx, p)
 		}
-	} else {
-		for _, l := range t.Links() {
-			if !chosen.hasEnd(l.A, l.B) {
-				continue
-			}
-			l = t.Ordered(l)
-			one := cableReport{A: r.read(ctx, reader, l.A), B: new(r.read(ctx, reader, l.B))}
-			one.rate(t, l.A, l.B)
-			r.Cables = append(r.Cables, one)
+		ends[p.index] = end
+	})
+	for _, ports := range cables {
+		one := cableReport{A: ends[0]}
+		if len(ports) == 2 {
+			one.B = &ends[1]
 		}
-		for _, open := range t.OpenEnds() {
-			if chosen.has(open.Port) {
-				one := cableReport{A: r.read(ctx, reader, open.Port)}
-				one.rate(t, open.Port)
-				r.Cables = append(r.Cables, one)
-			}
+		ends = ends[len(ports):]
+		if !down {
+			one.rate(t, ports...)
 		}
+		r.Cables = append(r.Cables, one)
 	}
 	slices.SortStableFunc(r.Cables, func(a, b cableReport) int { return a.A.Port.compare(b.A.Port) })
 	return r
+}
+
+// chosenCables returns the ends of the selected links, or the ports without one.
+func chosenCables(t *fabric.Topology, chosen *selection, down bool) (cables [][]fabric.PortID) {
+	if down {
+		for _, d := range t.DownPorts(nil) {
+			if chosen.has(d.Port) {
+				cables = append(cables, []fabric.PortID{d.Port})
+			}
+		}
+		return cables
+	}
+	for _, l := range t.Links() {
+		if chosen.hasEnd(l.A, l.B) {
+			l = t.Ordered(l)
+			cables = append(cables, []fabric.PortID{l.A, l.B})
+		}
+	}
+	for _, open := range t.OpenEnds() {
+		if chosen.has(open.Port) {
+			cables = append(cables, []fabric.PortID{open.Port})
+		}
+	}
+	return cables
 }
 
 // rate sets width and speed from the first end that is known.
@@ -228,12 +247,12 @@ func (c *cableReport) rate(t *fabric.Topology, ends ...fabric.PortID) {
 }
 
 // read reads the module of a port.
-func (r *cablesReport) read(ctx context.Context, reader *registerReader, id fabric.PortID) cableEnd {
-	end := cableEnd{Port: endOf(reader.t, id)}
-	at, err := reader.port(ctx, id)
+func (r *cablesReport) read(ctx context.Context, t *fabric.Topology, p registerPort) cableEnd {
+	end := cableEnd{Port: endOf(t, p.id)}
 	var m phy.Module
+	err := p.err
 	if err == nil {
-		m, err = reader.client.Module(ctx, at)
+		m, err = p.client.Module(ctx, p.at)
 	}
 	if err != nil {
 		end.NotRead = err.Error()
@@ -246,8 +265,8 @@ func (r *cablesReport) read(ctx context.Context, reader *registerReader, id fabr
 	}
 	end.Module = newModuleReport(&m)
 	lanes := 0
-	if p := reader.t.Port(id); p != nil {
-		lanes = p.Width().Lanes()
+	if port := t.Port(p.id); port != nil {
+		lanes = port.Width().Lanes()
 	}
 	end.Alarms = alarms(&m, lanes)
 	r.Faults += len(end.Alarms)
@@ -255,22 +274,17 @@ func (r *cablesReport) read(ctx context.Context, reader *registerReader, id fabr
 }
 
 // down reads why a port has no link.
-func (e *cableEnd) down(ctx context.Context, reader *registerReader, id fabric.PortID) {
+func (e *cableEnd) down(ctx context.Context, p registerPort) {
 	if e.NotRead != "" {
 		return
 	}
-	at, err := reader.port(ctx, id)
-	if err != nil {
-		e.NotRead = err.Error()
-		return
-	}
-	found, err := reader.client.Troubleshooting(ctx, at)
+	found, err := p.client.Troubleshooting(ctx, p.at)
 	if err != nil {
 		e.NotRead = err.Error()
 		return
 	}
 	e.Down = &downReport{Opcode: int(found.Opcode), Finding: found.Opcode.String(), Message: found.MessageText()}
-	if last, err := reader.client.LinkDown(ctx, at); err == nil { // older firmware doesn't have this page
+	if last, err := p.client.LinkDown(ctx, p.at); err == nil { // older firmware doesn't have this page
 		if last.LocalReason != 0 {
 			e.Down.LastDown = last.LocalReason.String()
 		}

@@ -221,6 +221,44 @@ func TestManySilent(t *testing.T) {
 	})
 }
 
+// silence makes every 20th node from a place on not answer the class.
+func silence(net *subnet.Subnet, first int) (silent int) {
+	for i := first; i < len(net.Nodes); i += 20 {
+		net.Nodes[i].Registers = nil
+		silent++
+	}
+	return silent
+}
+
+// TestManyNodes: the requests to 1,088 nodes are sent side by side, and so is the wait for the 5 %
+// that don't answer.
+func TestManyNodes(t *testing.T) {
+	for first := range 5 {
+		net := subnet.FatTree(32, 32, 32)
+		withRegisters(net)
+		silent := silence(net, first)
+		reads(t, net, fabric.KeyTable{}, func(ctx context.Context, reader *registerReader) {
+			start := time.Now()
+			r := newBERReport(ctx, reader, everything(t, reader.t), phy.Threshold)
+			ber := time.Since(start)
+			if len(r.Ports) != 2*(1024+1024) || r.Judged >= len(r.Ports)-silent || r.Judged < len(r.Ports)*9/10 {
+				t.Errorf("%d of %d judged with %d silent nodes", r.Judged, len(r.Ports), silent)
+			}
+			reader.probed = map[ib.GUID]error{}
+			start = time.Now()
+			c := newCablesReport(ctx, reader, everything(t, reader.t), false)
+			cables := time.Since(start)
+			if len(c.Cables) != 2048 || c.Ports != r.Judged {
+				t.Errorf("%d cables, %d modules, want 2048 and %d", len(c.Cables), c.Ports, r.Judged)
+			}
+			t.Logf("%d silent from %d on: bit error ratios %v, cables %v", silent, first, ber, cables)
+			if most := 6 * time.Second; ber > most || cables > most {
+				t.Errorf("bit error ratios take %v, cables %v, want at most %v", ber, cables, most)
+			}
+		})
+	}
+}
+
 // cableRows returns the rows of a report as text.
 func cableRows(r *cablesReport, down bool) (rows []string) {
 	for _, row := range r.table(down).Rows {
