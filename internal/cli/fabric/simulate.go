@@ -54,8 +54,9 @@ instead; each parameter may be left out:
 radix=64 and speed=hdr (edr, ndr) fit all of them.
 
 Without a subnet manager the ports have no LIDs: start OpenSM in the subnet, or let --manager NODE
-simulate that one has configured it. --faults FILE reads what is wrong with the subnet from YAML:
-dead, slow and lying nodes, M_Keys, two masters, counters that grow. All of it is in docs/fabric.md.
+simulate that one has configured it, which also answers "fabric sa" and saquery. --faults FILE reads
+what is wrong with the subnet from YAML: dead, slow and lying nodes, M_Keys, two masters, counters
+that grow. All of it is in docs/fabric.md.
 
 Exit codes:
 

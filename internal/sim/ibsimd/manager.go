@@ -7,8 +7,8 @@ import (
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
-// Manager is a simulated subnet manager. It has configured the subnet and answers SMInfo, but it
-// doesn't react to changes and has no subnet administration.
+// Manager is a simulated subnet manager. It has configured the subnet, answers SMInfo, and queries
+// of subnet administration if it is the master, but it doesn't react to changes.
 type Manager struct {
 	Node     string // its name in the net
 	State    mad.SMState
@@ -29,6 +29,9 @@ func (s *Simulator) configure(managers []Manager) error {
 		}
 		p := s.byNode[at].end()
 		at.Manager = &mad.SMInfo{GUID: p.guid(), SMKey: m.Key, Priority: m.Priority, State: m.State}
+		if m.State == mad.SMStateMaster {
+			s.byNode[at].sa = s.administration(&m)
+		}
 		if m.State == mad.SMStateMaster && !m.Saved {
 			masters = append(masters, at.LIDs[p.number])
 		}
@@ -156,14 +159,28 @@ func (s *Simulator) managerAnswers(r *smpRequest) bool {
 	if m == nil || r.set {
 		return false
 	}
-	for _, c := range s.clients {
-		if c != nil && c.isSM && c.port.node == r.in.node {
-			return false
-		}
+	if s.hasProgram(r.in.node) {
+		return false
 	}
-	info := *m
-	info.ActCount += uint32(s.options.Now().Sub(s.started).Seconds())
+	info := s.managerInfo(m)
 	clear(r.data[:])
 	info.Append(r.data[:0])
 	return true
+}
+
+// hasProgram reports whether a client at a node is a subnet manager.
+func (s *Simulator) hasProgram(n *node) bool {
+	for _, c := range s.clients {
+		if c != nil && c.isSM && c.port.node == n {
+			return true
+		}
+	}
+	return false
+}
+
+// managerInfo returns the SMInfo of a simulated manager, whose activity grows by 1 each second.
+func (s *Simulator) managerInfo(m *mad.SMInfo) mad.SMInfo {
+	info := *m
+	info.ActCount += uint32(s.options.Now().Sub(s.started).Seconds())
+	return info
 }

@@ -26,6 +26,8 @@ type outcome struct {
 	to     *client
 	after  time.Duration
 	copies int
+
+	segments []segment // further packets, of subnet administration
 }
 
 // lost returns a packet to its sender. ibsim does so at once; requests to a dead node are held as
@@ -142,6 +144,10 @@ func (s *Simulator) answer(
 		r.data = &data
 		if status, answered = r.performance(h.AttributeID); answered {
 			copy(reply[mad.Len-mad.PerformanceDataLen:], data[:])
+		}
+	case mad.ClassSA:
+		if !n.Dead && n.sa != nil && p.DQP == 1 && !s.hasProgram(n) {
+			return s.administer(c, p, at), true
 		}
 	}
 	if n.Dead || status == statusSilent {

@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rdmakit/rdmakit/fabric/rmpp"
 	"github.com/rdmakit/rdmakit/internal/edge/ibsim"
+	"github.com/rdmakit/rdmakit/internal/sim/administration"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
@@ -19,6 +21,8 @@ type Options struct {
 	// Managers are the nodes with a simulated subnet manager: the subnet is configured from the
 	// start.
 	Managers []Manager
+	// Segments are the limits of answers of several segments of subnet administration.
+	Segments rmpp.SenderOptions
 	// OnJoin and OnLeave, if set, are called when a client joins at a node and when it has left.
 	OnJoin, OnLeave func(node string)
 }
@@ -53,6 +57,12 @@ type client struct {
 	qp      uint32
 	isSM    bool
 	delayed *delayLine
+
+	// The conversation with subnet administration.
+	agent   administration.Agent
+	manager *port         // where the client has sent the last packet of it
+	query   ibsim.Packet  // that packet, for the addresses
+	table   chan struct{} // a table is on its way: there may be something to send again; nil: not yet
 }
 
 // New returns a simulator of the net.
@@ -222,28 +232,35 @@ func (s *Simulator) Handle(slot int, p *ibsim.Packet) {
 	way := s.process(c, p)
 	s.count(&way)
 	s.mu.Unlock()
-	switch {
-	case way.to == nil || way.copies == 0:
-	case way.after > 0:
-		for range way.copies {
+	if !s.pass(&way, p) && way.to != c {
+		p.Status = ibsim.StatusTimeout // the other client is gone: as if nobody were there
+		s.deliver(slot, p)
+	}
+	for i := range way.segments {
+		s.pass(&way.segments[i].outcome, &way.segments[i].packet)
+	}
+}
+
+// pass sends a packet on its way, and reports whether that worked.
+func (s *Simulator) pass(way *outcome, p *ibsim.Packet) bool {
+	if way.to == nil {
+		return true
+	}
+	for range way.copies {
+		if way.after > 0 {
 			way.to.delayed.add(p, way.after)
-		}
-	default:
-		for range way.copies {
-			if s.deliver(way.to.slot, p) || way.to == c {
-				continue
-			}
-			p.Status = ibsim.StatusTimeout // the other client is gone: as if nobody were there
-			s.deliver(slot, p)
-			return
+		} else if !s.deliver(way.to.slot, p) {
+			return false
 		}
 	}
+	return true
 }
 
 // deliver sends a packet to a client, and reports whether that worked.
 func (s *Simulator) deliver(slot int, p *ibsim.Packet) bool { return s.server.Send(slot, p) == nil }
 
 func (s *Simulator) count(w *outcome) {
+	s.stats.Answers += len(w.segments)
 	switch w.kind {
 	case outcomeAnswer:
 		s.stats.Answers++

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/rdmakit/rdmakit/internal/sim/administration"
 	"github.com/rdmakit/rdmakit/internal/sim/subnet"
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
@@ -25,6 +26,7 @@ type node struct {
 	ports       []*port // by number; an adapter has no port 0
 	linear      []uint8 // as long as its highest block that was set
 	groups      map[uint32]*[mad.SMPDataLen]byte
+	sa          *administration.Server // of a simulated master
 }
 
 // port is the state of a port.

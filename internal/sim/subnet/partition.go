@@ -38,17 +38,6 @@ func (n *Node) accepts(k ib.PKey) bool {
 	return false
 }
 
-// sharedPKey returns a partition in which two nodes can communicate, the default one if possible;
-// false: there is none.
-func sharedPKey(a, b *Node) (key ib.PKey, ok bool) {
-	for _, k := range a.pkeys() {
-		if b.accepts(k) && (!ok || k|0x8000 == ib.PKeyDefault) {
-			key, ok = k|0x8000, true
-		}
-	}
-	return key, ok
-}
-
 // masterSL returns the service level to the master subnet manager.
 func (s *Subnet) masterSL() uint8 {
 	if n := s.byLID[s.MasterLID]; n != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/sim/administration"
 	"github.com/rdmakit/rdmakit/wire/mad"
 	"github.com/rdmakit/rdmakit/wire/prm"
 )
@@ -23,7 +24,7 @@ type Transport struct {
 	order  uint64
 	spare  []*fabric.Datagram
 
-	transfers map[uint64]*transfer // by transaction ID
+	agent administration.Agent
 
 	// GRHRequired makes Send refuse GMPs without a global route header with EINVAL, as the kernel
 	// does at a port that requires it.

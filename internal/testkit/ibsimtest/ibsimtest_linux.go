@@ -37,6 +37,7 @@ type Simulator struct {
 	console io.WriteCloser
 
 	preloaded string   // before umad2sim
+	after     string   // libraries, with a colon before each
 	env       []string // of programs that use umad2sim
 }
 
@@ -45,6 +46,9 @@ type Simulator struct {
 func (s *Simulator) Preload(library string, env ...string) {
 	s.preloaded, s.env = library+":", append(s.env, env...)
 }
+
+// PreloadAfter makes the programs that are started from then on load a library after umad2sim.
+func (s *Simulator) PreloadAfter(library string) { s.after = ":" + library }
 
 // serial numbers the simulators of one process.
 var serial atomic.Uint32
@@ -246,7 +250,7 @@ func (s *Simulator) preload(cmd *exec.Cmd, node string) {
 	if _, err := os.Stat(Umad2sim); err != nil {
 		s.t.Fatalf("the C tools need umad2sim (make deps): %v", err)
 	}
-	cmd.Env = append(append(cmd.Env, s.env...), "LD_PRELOAD="+s.preloaded+Umad2sim, "SIM_HOST="+node)
+	cmd.Env = append(append(cmd.Env, s.env...), "LD_PRELOAD="+s.preloaded+Umad2sim+s.after, "SIM_HOST="+node)
 }
 
 func (s *Simulator) command(name string, arguments ...string) *exec.Cmd {

@@ -4,42 +4,50 @@
 //
 //	relay := longmads.New(t)
 //	sim.Preload(relay.Library, relay.Env) // an ibsimtest.Simulator, before its programs start
+//	sim.PreloadAfter(relay.After)         // for tables in segments, as package ibsimd sends them
 package longmads
 
 import (
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-//go:embed testdata/longmads.c
-var source []byte
+//go:embed testdata/longmads.c testdata/wholemads.c
+var sources embed.FS
 
 // Relay is the way of long messages of one test.
 type Relay struct {
 	Library string // to be preloaded by C programs
+	After   string // to be preloaded after umad2sim, which otherwise loses the last 32 bytes of datagrams
 	Env     string // their environment
 	dir     string
 }
 
-// New compiles the library. Without gcc the test fails; make deps installs it.
+// New compiles the libraries. Without gcc the test fails; make deps installs it.
 func New(t testing.TB) *Relay {
 	t.Helper()
 	dir := t.TempDir()
-	r := &Relay{Library: filepath.Join(dir, "longmads.so"), dir: filepath.Join(dir, "messages")}
+	r := &Relay{
+		Library: filepath.Join(dir, "longmads.so"), After: filepath.Join(dir, "wholemads.so"),
+		dir: filepath.Join(dir, "messages"),
+	}
 	r.Env = "LONG_MADS=" + r.dir
-	file := filepath.Join(dir, "longmads.c")
-	if err := errors.Join(os.Mkdir(r.dir, 0o700), os.WriteFile(file, source, 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(r.dir, 0o700), os.CopyFS(dir, sources)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "gcc", "-Wall", "-shared", "-fPIC", "-o", r.Library, file, "-ldl")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v (scripts/deps.sh test installs gcc and libc6-dev)\n%s", cmd, err, out)
+	for _, library := range []string{r.Library, r.After} {
+		file := filepath.Join(dir, "testdata", strings.TrimSuffix(filepath.Base(library), ".so")+".c")
+		cmd := exec.CommandContext(t.Context(), "gcc", "-Wall", "-shared", "-fPIC", "-o", library, file, "-ldl")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v (scripts/deps.sh test installs gcc and libc6-dev)\n%s", cmd, err, out)
+		}
 	}
 	return r
 }

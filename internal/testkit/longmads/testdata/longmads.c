@@ -6,6 +6,8 @@
  * length. A file named "answer" there takes the place of each answer to GetTable, except for its
  * transaction ID.
  * The last query that a program has sent is in the file "query".
+ * A message that arrives in segments is reassembled and acknowledged, as by the kernel
+ * (specification section 13.6.2); a lost segment isn't handled.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -64,6 +66,73 @@ int umad_send(int fd, int agent, void *umad, int length, int timeout, int retrie
 	return next(fd, agent, umad, length, timeout, retries);
 }
 
+enum { VERSION = 24, TYPE = 25, FLAGS = 26, SEGMENT = 28, LENGTH = 32, DATA_AT = 56, DATA = MAD - DATA_AT };
+enum { RMPP_DATA = 1, RMPP_ACK = 2, ACTIVE = 1, LAST = 4, HEAD_REST = 20, WINDOW = 4 };
+
+/* Of wholemads.c, which is preloaded too. */
+void whole_mad(unsigned char *mad) __attribute__((weak));
+
+static unsigned get32(const unsigned char *p) { return p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
+
+static void put32(unsigned char *p, unsigned v)
+{
+	p[0] = v >> 24, p[1] = v >> 16, p[2] = v >> 8, p[3] = v;
+}
+
+static int is_segment(const unsigned char *mad)
+{
+	return mad[CLASS] == CLASS_SA && mad[METHOD] == TABLE && mad[VERSION] == 1 && mad[TYPE] == RMPP_DATA &&
+	       mad[FLAGS] & ACTIVE;
+}
+
+/* Returns the message whose first segment is in umad, or NULL if the other segments don't arrive. */
+static unsigned char *reassemble(int fd, int agent, void *umad, int timeout, int *length)
+{
+	static int (*receive)(int, void *, int *, int);
+	static int (*send)(int, int, void *, int, int, int);
+	unsigned char *mad = (unsigned char *)umad + HEADER, *message = NULL;
+	unsigned received = 0, window = 1;
+
+	if (!receive)
+		receive = dlsym(RTLD_NEXT, "umad_recv");
+	if (!send)
+		send = dlsym(RTLD_NEXT, "umad_send");
+	for (;;) {
+		unsigned n = get32(mad + SEGMENT), last = mad[FLAGS] & LAST;
+		int size = MAD;
+
+		if (is_segment(mad) && n == received + 1) {
+			message = realloc(message, HEADER + DATA_AT + n * DATA);
+			if (n == 1)
+				memcpy(message, umad, HEADER + DATA_AT);
+			memcpy(message + HEADER + DATA_AT + (n - 1) * DATA, mad + DATA_AT, DATA);
+			*length = DATA_AT + (n - 1) * DATA + (last ? get32(mad + LENGTH) - HEAD_REST : DATA);
+			received = n;
+			if (last || n == window) {
+				unsigned char ack[HEADER + MAD];
+
+				window += WINDOW;
+				memcpy(ack, umad, sizeof ack);
+				ack[HEADER + METHOD] &= ~RESPONSE;
+				ack[HEADER + TYPE] = RMPP_ACK;
+				ack[HEADER + FLAGS] = ACTIVE;
+				put32(ack + HEADER + SEGMENT, received);
+				put32(ack + HEADER + LENGTH, window);
+				if (send(fd, agent, ack, MAD, 0, 0) < 0)
+					abort();
+			}
+			if (last)
+				return message;
+		}
+		if (receive(fd, umad, &size, timeout) < 0) {
+			free(message);
+			return NULL;
+		}
+		if (whole_mad)
+			whole_mad(mad);
+	}
+}
+
 int umad_recv(int fd, void *umad, int *length, int timeout)
 {
 	static int (*next)(int, void *, int *, int);
@@ -78,32 +147,41 @@ int umad_recv(int fd, void *umad, int *length, int timeout)
 		next = dlsym(RTLD_NEXT, "umad_recv");
 	if (!pending) {
 		agent = next(fd, umad, length, timeout);
+		if (agent >= 0 && room >= MAD && whole_mad)
+			whole_mad(mad);
 		if (agent < 0 || !name_of(name, sizeof name, mad, ""))
 			return agent;
-		if (mad[METHOD] == TABLE) {
-			char answer[4096];
+		if (is_segment(mad)) {
+			pending = reassemble(fd, agent, umad, timeout, &pending_length);
+			if (!pending)
+				return -ETIMEDOUT;
+			pending_agent = agent;
+		} else {
+			if (mad[METHOD] == TABLE) {
+				char answer[4096];
 
-			snprintf(answer, sizeof answer, "%s/answer", getenv("LONG_MADS"));
-			planted = !stat(answer, &status);
-			if (planted) {
-				unlink(name);
-				strcpy(name, answer);
+				snprintf(answer, sizeof answer, "%s/answer", getenv("LONG_MADS"));
+				planted = !stat(answer, &status);
+				if (planted) {
+					unlink(name);
+					strcpy(name, answer);
+				}
 			}
+			if (!planted && stat(name, &status))
+				return agent;
+			pending_agent = agent;
+			pending_length = status.st_size;
+			pending = malloc(HEADER + pending_length);
+			memcpy(pending, umad, HEADER);
+			file = open(name, O_RDONLY);
+			if (read(file, pending + HEADER, pending_length) != pending_length)
+				abort();
+			close(file);
+			if (planted)
+				memcpy(pending + HEADER + 8, mad + 8, 8);
+			else
+				unlink(name);
 		}
-		if (!planted && stat(name, &status))
-			return agent;
-		pending_agent = agent;
-		pending_length = status.st_size;
-		pending = malloc(HEADER + pending_length);
-		memcpy(pending, umad, HEADER);
-		file = open(name, O_RDONLY);
-		if (read(file, pending + HEADER, pending_length) != pending_length)
-			abort();
-		close(file);
-		if (planted)
-			memcpy(pending + HEADER + 8, mad + 8, 8);
-		else
-			unlink(name);
 	}
 	*length = pending_length;
 	if (room < pending_length) {
