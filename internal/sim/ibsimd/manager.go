@@ -107,47 +107,81 @@ func (s *Simulator) routes(ends []*port) {
 		}
 		n.switchInfo.LinearFDBTop = uint16(top)
 	}
-	for _, n := range s.nodes {
-		if n.isSwitch() {
-			routesTo(n, behind[n])
-		}
+	w := newSwitchWays(s.nodes)
+	for i, n := range w.switches {
+		w.routesTo(i, behind[n])
 	}
 }
 
+// switchWays finds ways between switches.
+type switchWays struct {
+	switches []*node
+	hops     [][]hop // of each switch
+	distance []int   // from the current destination; -1: not reached
+	queue    []int
+}
+
+// hop is a cable from a switch to another one.
+type hop struct {
+	out uint8 // port
+	to  int   // the other switch
+}
+
+func newSwitchWays(nodes []*node) *switchWays {
+	w := &switchWays{}
+	index := map[*node]int{}
+	for _, n := range nodes {
+		if n.isSwitch() {
+			index[n] = len(w.switches)
+			w.switches = append(w.switches, n)
+		}
+	}
+	for _, n := range w.switches {
+		var list []hop
+		for _, p := range n.ports {
+			if p.peer != nil && p.peer.node.isSwitch() {
+				list = append(list, hop{p.number, index[p.peer.node]})
+			}
+		}
+		w.hops = append(w.hops, list)
+	}
+	w.distance = make([]int, len(w.switches))
+	return w
+}
+
 // routesTo enters the ends at a switch in all forwarding tables.
-func routesTo(to *node, ends []*port) {
+func (w *switchWays) routesTo(number int, ends []*port) {
+	to := w.switches[number]
 	for _, p := range ends {
 		to.linear[p.info.LID] = 0
 		if p.node != to {
 			to.linear[p.info.LID] = p.peer.number
 		}
 	}
-	distance := map[*node]int{to: 0}
-	for queue := []*node{to}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		for _, p := range at.ports {
-			if p == nil || p.peer == nil || !p.peer.node.isSwitch() {
-				continue
-			}
-			if _, seen := distance[p.peer.node]; !seen {
-				distance[p.peer.node] = distance[at] + 1
-				queue = append(queue, p.peer.node)
+	for i := range w.distance {
+		w.distance[i] = -1
+	}
+	w.distance[number] = 0
+	w.queue = append(w.queue[:0], number)
+	var ways []uint8
+	for i := 0; i < len(w.queue); i++ {
+		at := w.queue[i]
+		ways = ways[:0]
+		for _, h := range w.hops[at] {
+			switch {
+			case w.distance[h.to] < 0:
+				w.distance[h.to] = w.distance[at] + 1
+				w.queue = append(w.queue, h.to)
+			case w.distance[h.to] == w.distance[at]-1:
+				ways = append(ways, h.out)
 			}
 		}
-		if at == to {
+		if at == number {
 			continue
 		}
-		var ways []uint8
-		for _, p := range at.ports {
-			if p.peer == nil || !p.peer.node.isSwitch() {
-				continue
-			}
-			if d, seen := distance[p.peer.node]; seen && d == distance[at]-1 {
-				ways = append(ways, p.number)
-			}
-		}
+		table := w.switches[at].linear
 		for _, p := range ends {
-			at.linear[p.info.LID] = ways[int(p.info.LID)%len(ways)]
+			table[p.info.LID] = ways[int(p.info.LID)%len(ways)]
 		}
 	}
 }
