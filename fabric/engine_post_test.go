@@ -35,10 +35,11 @@ func TestEnginePost(t *testing.T) {
 					}
 					return
 				}
-				s.answer(d, 10*time.Millisecond)
+				s.answer(d, 2*time.Second)
 			})
 			e := fabric.NewEngine(s, 4)
 			r := query(1, mad.MethodGet)
+			r.Timeout, r.Retries = 5*time.Second, -1
 			r.More = func(*fabric.Datagram) (time.Duration, bool) {
 				s.shut = full > 0
 				time.AfterFunc(full, func() { s.shut = false })
@@ -52,7 +53,7 @@ func TestEnginePost(t *testing.T) {
 			if _, err := e.Do(t.Context(), &r); err != nil {
 				t.Error(err)
 			}
-			took := time.Since(s.start)
+			took := time.Since(s.start) - 2*time.Second
 			if s.tries[ackLID] != want || took > full+20*time.Millisecond && took > 1100*time.Millisecond {
 				t.Errorf("full for %v: sent %d times after %v, want %d", full, s.tries[ackLID], took, want)
 			}

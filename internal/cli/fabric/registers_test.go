@@ -193,6 +193,15 @@ func TestManySilent(t *testing.T) {
 		asked := slices.IndexFunc(r.Ports, func(p berPortReport) bool {
 			return p.NotJudged == "not asked: none of the first 16 nodes answers class 0x0a"
 		})
+		silent := map[string]bool{}
+		for i := range r.Ports {
+			if strings.HasPrefix(r.Ports[i].NotJudged, "no answer to class") {
+				silent[r.Ports[i].Port.Name] = true
+			}
+		}
+		if len(silent) != maxSilent {
+			t.Errorf("%d nodes were asked, want %d: %v", len(silent), maxSilent, silent)
+		}
 		if asked < 0 || r.Judged != 0 {
 			t.Errorf("%d judged, ports %+v", r.Judged, r.Ports[len(r.Ports)-1])
 		}

@@ -375,3 +375,29 @@ func TestNoAdministration(t *testing.T) {
 		t.Errorf("master with a program that is the subnet manager: %v, want no answer", err)
 	}
 }
+
+// TestServedDead: a dead node has no records, nor has its cable; and the tables of a leaf divide the
+// destinations among the spines.
+func TestServedDead(t *testing.T) {
+	t.Parallel()
+	n := generate(t, "fat-tree:leaves=2,spines=2,hosts=4")
+	n.Find("host6").Dead = true
+	_, at := serve(t, n, ibsimd.Options{Managers: master("host0")})
+	c := &sa.Client{Transport: open(t, at, "host1")}
+	nodes := table[mad.NodeRecord](t, c, sa.Query{Attribute: mad.AttributeNodeRecord})
+	links := table[mad.LinkRecord](t, c, sa.Query{Attribute: mad.AttributeLinkRecord})
+	if len(nodes) != 11 || len(links) != 2*11 {
+		t.Errorf("%d nodes and %d links, want 11 and 22: all but host6", len(nodes), len(links))
+	}
+	leaf := n.Find("leaf0").LIDs[0]
+	blocks := table[mad.LinearForwardingTableRecord](t, c, sa.Query{
+		Attribute: mad.AttributeLinearForwardingTableRecord, Mask: 1, Record: []byte{byte(leaf >> 8), byte(leaf)},
+	})
+	up := map[uint8]int{}
+	for i := 4; i < 8; i++ {
+		up[blocks[0].Ports[n.Find(fmt.Sprintf("host%d", i)).LIDs[1]]]++
+	}
+	if len(blocks) != 1 || len(up) != 2 {
+		t.Errorf("%d blocks; hosts behind the other leaf by port: %v, want both spines", len(blocks), up)
+	}
+}
