@@ -52,8 +52,8 @@ type registerPort struct {
 	id     fabric.PortID
 	at     phy.Port
 	client *phy.Client
-	// err is the reason why the registers can't be read; it is printed as the reason why the port is
-	// not judged.
+	// err is the reason why the registers can't be read; it is printed as the reason why the port
+	// is not judged.
 	err error
 }
 

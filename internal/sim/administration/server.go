@@ -29,8 +29,8 @@ type Node interface {
 	// Lanes returns the virtual lane of each service level, from one port of a switch to another
 	// one; for another node, both are the port.
 	Lanes(in, out uint8) [mad.SLs]uint8
-	// PKeys returns the partition table of a port, in which 0 is no key, and SL the service level of
-	// paths to the node.
+	// PKeys returns the partition table of a port, in which 0 is no key, and SL the service level
+	// of paths to the node.
 	PKeys(port uint8) []ib.PKey
 	SL() uint8
 	// Manager returns the subnet manager at the node; nil: there is none.

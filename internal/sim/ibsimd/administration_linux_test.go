@@ -376,8 +376,8 @@ func TestNoAdministration(t *testing.T) {
 	}
 }
 
-// TestServedDead: a dead node has no records, nor has its cable; and the tables of a leaf divide the
-// destinations among the spines.
+// TestServedDead: a dead node has no records, nor has its cable; and the tables of a leaf divide
+// the destinations among the spines.
 func TestServedDead(t *testing.T) {
 	t.Parallel()
 	n := generate(t, "fat-tree:leaves=2,spines=2,hosts=4")
