@@ -125,7 +125,8 @@ func (c *Client) askHidden(ctx context.Context, to fabric.Address, p *mad.SA) (*
 	return nil, h.unanswered(to, time.Since(start).Round(time.Millisecond))
 }
 
-// try sends a query and waits for the answer to this or an earlier try, at most until the given end.
+// try sends a query and waits for the answer to this or an earlier try, at most until the given
+// end.
 func (h *hidden) try(
 	ctx context.Context, query *fabric.Request, timeout time.Duration, end time.Time, last bool,
 ) (ended bool, err error) {
