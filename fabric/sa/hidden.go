@@ -56,12 +56,10 @@ func (h *hidden) Done(r *fabric.Reply) {
 	case refused:
 		h.failed = &StatusError{Status: e.Status}
 	case silent:
-		if none.Reported {
-			h.lost++
-		}
 		if !none.Reported || r.ID != h.tries {
 			return
 		}
+		h.lost++
 	case r.Err != nil:
 		h.failed = r.Err
 	default:

@@ -272,3 +272,34 @@ func TestHiddenGet(t *testing.T) {
 		}
 	})
 }
+
+// singleWhole delivers one datagram at a time, and messages whole.
+type singleWhole struct{ single }
+
+func (singleWhole) Reassembles(class mad.Class) bool { return class == mad.ClassSA }
+
+// TestHiddenLateLoss: the report that the first try is lost doesn't end the second one.
+func TestHiddenLateLoss(t *testing.T) {
+	k := &kernel{}
+	var first *mad.SA
+	k.answer = func(q mad.SA) (d fabric.Datagram) {
+		d.MAD[1] = byte(mad.ClassPerformance) // a stranger
+		switch {
+		case q.AttributeID == mad.AttributeClassPortInfo:
+			return d
+		case first == nil:
+			first = &q
+			return d
+		}
+		d.Lost = true
+		first.Append(d.MAD[:0])
+		answer, _ := table(q, 2, mad.RMPP{})
+		k.queue = append(k.queue, d)
+		return answer
+	}
+	c := sa.Client{Transport: singleWhole{single{k}}, LID: 1, Timeout: 20 * time.Millisecond, Retries: 1}
+	got, err := c.Table(t.Context(), sa.Query{Attribute: mad.AttributeLinkRecord})
+	if err != nil || got.Len() != 2 {
+		t.Errorf("answer after a report about an earlier try: %v", err)
+	}
+}
