@@ -19,6 +19,11 @@ type member struct {
 	rails []rail // of Node, with numbers
 }
 
+// hasRDMA reports whether jobs on the node can use RDMA, so that its rails are compared.
+func (m *member) hasRDMA() bool {
+	return m.outcome == launch.OutcomeRDMA || m.outcome == launch.OutcomeLibfabric
+}
+
 // rail returns the rail with a number, nil if there is none.
 func (m *member) rail(number int) *rail {
 	for i := range m.rails {
@@ -64,7 +69,7 @@ func Compare(nodes []*Node, opts Options) Report {
 			Name: m.name, Host: m.host, Source: m.source, Outcome: m.outcome, Reason: m.reason, Rails: len(m.rails),
 			Socket: m.socket,
 		})
-		if m.outcome == launch.OutcomeRDMA || m.outcome == launch.OutcomeLibfabric {
+		if m.hasRDMA() {
 			c.members = append(c.members, m)
 		}
 		if len(m.incomplete) > 0 {

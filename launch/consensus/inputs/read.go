@@ -52,12 +52,12 @@ type input struct {
 }
 
 // reader collects the nodes of the inputs. Only digests are kept in memory.
-type reader struct {
-	files Files
-	opts  consensus.Options
+type reader[T any] struct {
+	files  Files
+	digest func(source string, snap inventory.Snapshot) (T, error)
 
 	mu    sync.Mutex
-	nodes []readNode
+	nodes []readNode[T]
 	bad   []readBad
 }
 
@@ -69,9 +69,9 @@ func (p place) compare(other place) int {
 	return cmp.Or(p.input-other.input, p.document-other.document)
 }
 
-type readNode struct {
+type readNode[T any] struct {
 	place
-	node *consensus.Node
+	node T
 }
 
 type readBad struct {
@@ -83,7 +83,21 @@ type readBad struct {
 // the unreadable inputs are in the order of the names. The error is the cause of the context's end,
 // or [ErrTooMany].
 func (f Files) Nodes(ctx context.Context, opts consensus.Options) ([]*consensus.Node, []consensus.Unreadable, error) {
-	r := &reader{files: f, opts: opts}
+	return Read(ctx, f, func(source string, snap inventory.Snapshot) (*consensus.Node, error) {
+		if len(opts.Roles) > 0 {
+			inventory.AssignRoles(&snap, opts.Roles)
+		}
+		return consensus.NewNode(source, snap, opts)
+	})
+}
+
+// Read is [Files.Nodes] with another digest, which several goroutines call at a time. What digest
+// returns should not refer to the snapshot, so that this can be freed. An input whose digest is an
+// error is unreadable.
+func Read[T any](
+	ctx context.Context, f Files, digest func(source string, snap inventory.Snapshot) (T, error),
+) ([]T, []consensus.Unreadable, error) {
+	r := &reader[T]{files: f, digest: digest}
 	inputs := r.listInputs(f.Names)
 	jobs := make(chan int)
 	var workers sync.WaitGroup
@@ -112,10 +126,10 @@ func (f Files) Nodes(ctx context.Context, opts consensus.Options) ([]*consensus.
 }
 
 // sorted returns the results in the order of the inputs.
-func (r *reader) sorted() ([]*consensus.Node, []consensus.Unreadable) {
-	slices.SortFunc(r.nodes, func(a, b readNode) int { return a.compare(b.place) })
+func (r *reader[T]) sorted() ([]T, []consensus.Unreadable) {
+	slices.SortFunc(r.nodes, func(a, b readNode[T]) int { return a.compare(b.place) })
 	slices.SortFunc(r.bad, func(a, b readBad) int { return a.compare(b.place) })
-	nodes := make([]*consensus.Node, 0, len(r.nodes))
+	nodes := make([]T, 0, len(r.nodes))
 	for _, n := range r.nodes {
 		nodes = append(nodes, n.node)
 	}
@@ -128,7 +142,7 @@ func (r *reader) sorted() ([]*consensus.Node, []consensus.Unreadable) {
 
 // listInputs lists the files of directories. The number of an input is its position in the list; an
 // error about a directory comes before its files.
-func (r *reader) listInputs(args []string) []input {
+func (r *reader[T]) listInputs(args []string) []input {
 	var out []input
 	stdin := false
 	for _, arg := range args {
@@ -154,7 +168,7 @@ func (r *reader) listInputs(args []string) []input {
 
 // listFolder returns the files of a directory and the subdirectories that are roots of nodes. It
 // does not read deeper levels or hidden files.
-func (r *reader) listFolder(at int, dir string) []input {
+func (r *reader[T]) listFolder(at int, dir string) []input {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		r.fail(place{input: at}, dir, trimPath(err))
@@ -182,7 +196,7 @@ func (r *reader) listFolder(at int, dir string) []input {
 	return out
 }
 
-func (r *reader) fail(at place, source string, err error) {
+func (r *reader[T]) fail(at place, source string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text := strings.Join(strings.Fields(err.Error()), " ")
@@ -193,22 +207,19 @@ func (r *reader) fail(at place, source string, err error) {
 }
 
 // keep stores the digest of a snapshot.
-func (r *reader) keep(at place, source string, snap inventory.Snapshot) {
-	if len(r.opts.Roles) > 0 {
-		inventory.AssignRoles(&snap, r.opts.Roles)
-	}
-	node, err := consensus.NewNode(source, snap, r.opts)
+func (r *reader[T]) keep(at place, source string, snap inventory.Snapshot) {
+	node, err := r.digest(source, snap)
 	if err != nil {
 		r.fail(at, source, err)
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.nodes = append(r.nodes, readNode{at, node})
+	r.nodes = append(r.nodes, readNode[T]{at, node})
 }
 
 // read reads one input; its first bytes show the format.
-func (r *reader) read(ctx context.Context, i int, in input) {
+func (r *reader[T]) read(ctx context.Context, i int, in input) {
 	if r.files.Reading != nil {
 		r.files.Reading(in.path)
 	}
@@ -231,7 +242,7 @@ func (r *reader) read(ctx context.Context, i int, in input) {
 
 // readStream reads JSON or a recorded node. A recorded node in a file is opened like by rdmactl
 // --from, a pipe is read sequentially.
-func (r *reader) readStream(ctx context.Context, i int, name string, file io.Reader, pipe bool) {
+func (r *reader[T]) readStream(ctx context.Context, i int, name string, file io.Reader, pipe bool) {
 	in := bufio.NewReader(file)
 	start, err := in.Peek(64)
 	switch text := strings.TrimLeft(strings.TrimPrefix(string(start), "\xef\xbb\xbf"), " \t\r\n"); {
@@ -253,7 +264,7 @@ func (r *reader) readStream(ctx context.Context, i int, name string, file io.Rea
 	}
 }
 
-func (r *reader) readDocuments(ctx context.Context, i int, name string, in io.Reader) {
+func (r *reader[T]) readDocuments(ctx context.Context, i int, name string, in io.Reader) {
 	n := 0
 	for snap, err := range consensus.Documents(in) {
 		source := name
@@ -272,7 +283,7 @@ func (r *reader) readDocuments(ctx context.Context, i int, name string, in io.Re
 }
 
 // readBundle scans a recorded node.
-func (r *reader) readBundle(ctx context.Context, i int, name string) {
+func (r *reader[T]) readBundle(ctx context.Context, i int, name string) {
 	n, err := sources.OpenBundle(name)
 	if err != nil {
 		r.fail(place{input: i}, name, err)
@@ -281,7 +292,7 @@ func (r *reader) readBundle(ctx context.Context, i int, name string) {
 	r.scan(ctx, i, name, n)
 }
 
-func (r *reader) readFolder(ctx context.Context, i int, dir string) {
+func (r *reader[T]) readFolder(ctx context.Context, i int, dir string) {
 	n, err := sources.OpenFolder(dir)
 	if err != nil {
 		r.fail(place{input: i}, dir, err)
@@ -291,7 +302,7 @@ func (r *reader) readFolder(ctx context.Context, i int, dir string) {
 }
 
 // readPipe reads a bundle or a node tree from standard input.
-func (r *reader) readPipe(ctx context.Context, i int, name string, in io.Reader) {
+func (r *reader[T]) readPipe(ctx context.Context, i int, name string, in io.Reader) {
 	n, err := sources.ReadBundle(name, in)
 	if err != nil {
 		r.fail(place{input: i}, name, err)
@@ -301,7 +312,7 @@ func (r *reader) readPipe(ctx context.Context, i int, name string, in io.Reader)
 }
 
 // scan reads a node; its snapshot lists the files that could not be read.
-func (r *reader) scan(ctx context.Context, i int, name string, n *sources.Node) {
+func (r *reader[T]) scan(ctx context.Context, i int, name string, n *sources.Node) {
 	defer n.Close()
 	n.Names = nil // the comparison doesn't depend on the names of cards
 	snap, err := inventory.Scan(ctx, n.Sources)
