@@ -37,7 +37,7 @@ func (t *Topology) dotNodes(b *strings.Builder, tiers map[ib.GUID]int) {
 			if !n.IsSwitch() {
 				shape = ", shape=ellipse"
 			}
-			label := dotText(n.Name())
+			label := dotText(cmp.Or(t.HostName(n), n.Name()))
 			if lids := n.LIDs(); lids != "" {
 				label += `\nLID ` + lids
 			}

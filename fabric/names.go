@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,22 @@ func compareNames(nameA string, guidA ib.GUID, nameB string, guidB ib.GUID) int 
 func (t *Topology) ComparePorts(a, b PortID) int {
 	names := compareNames(t.description(a.Node), a.Node, t.description(b.Node), b.Node)
 	return cmp.Or(names, cmp.Compare(a.Port, b.Port))
+}
+
+// HostName returns the name of an adapter as its host knows it, "gpu-07 mlx5_3 rail 3"; "" if that
+// isn't known. An adapter with several ports is named without rail.
+func (t *Topology) HostName(n *Node) string {
+	for number := range n.Ports {
+		h, ok := t.Hosts[PortID{n.GUID(), uint8(number)}]
+		switch {
+		case !ok:
+		case h.Rail != nil && n.Info.NumPorts == 1:
+			return fmt.Sprintf("%s %s rail %d", h.Host, h.Device, *h.Rail)
+		default:
+			return h.Host + " " + h.Device
+		}
+	}
+	return ""
 }
 
 // description returns the description of a node, empty if it is unknown.

@@ -27,6 +27,9 @@ type Topology struct {
 	// SubnetManagers, if Options.SubnetManagers was set, are in the order of their ports' nodes.
 	SubnetManagers []SubnetManager
 	Stats          Stats
+	// Hosts are the ports of adapters as their hosts know them, nil if that isn't known: a sweep
+	// sees only node descriptions. Package fabric/hosts fills it in; it isn't saved.
+	Hosts map[PortID]HostPort
 
 	byGUID map[ib.GUID]*Node
 }
@@ -39,6 +42,32 @@ type PortID struct {
 
 // String returns "0x0002c90300000001[7]".
 func (p PortID) String() string { return fmt.Sprintf("0x%x[%d]", p.Node[:], p.Port) }
+
+// HostPort is a port of an adapter as its host knows it.
+type HostPort struct {
+	Host   string `json:"name"`   // host name
+	Device string `json:"device"` // RDMA device: mlx5_3
+	// Port is its number there. It differs from that in the subnet if Plane isn't 0.
+	Port int `json:"port"`
+	// Plane is the port of the SMI device of a multi-plane card (XDR), from 1; 0 for other cards.
+	Plane      int    `json:"plane,omitempty"`
+	PCIAddress string `json:"pciAddress,omitempty"` // 0000:18:00.0; "" for a device without
+	// Rail is the number of a compute port, from 0, the same on all hosts; nil for other ports.
+	Rail   *int   `json:"rail,omitempty"`
+	Source string `json:"source"` // file that it was read from
+}
+
+// String returns "gpu-07 mlx5_3[1] rail 3".
+func (h HostPort) String() string {
+	text := fmt.Sprintf("%s %s[%d]", h.Host, h.Device, h.Port)
+	if h.Plane > 0 {
+		text = fmt.Sprintf("%s plane %d", text, h.Plane)
+	}
+	if h.Rail != nil {
+		text = fmt.Sprintf("%s rail %d", text, *h.Rail)
+	}
+	return text
+}
 
 // Node is a switch, a channel adapter (HCA) or a router.
 type Node struct {
