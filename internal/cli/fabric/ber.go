@@ -106,7 +106,8 @@ func listBER(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f errorFlags,
 	reader := newRegisterReader(app, s.Topology, flags, s.transport)
 	r := newBERReport(cmd.Context(), reader, chosen, f.berThreshold)
 	reader.progress.Done()
-	if err := app.Out.Print(r, append(r.blocks(), gaps(s.Topology)...)...); err != nil {
+	r.Sweep.HostPorts = s.joined
+	if err := app.Out.Print(r, append(r.blocks(), s.gaps(app.Out.Wide())...)...); err != nil {
 		return err
 	}
 	return r.end(cmd.Context(), s)

@@ -151,6 +151,7 @@ func listCables(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f cableFla
 	reader := newRegisterReader(app, s.Topology, flags, s.transport)
 	r := newCablesReport(cmd.Context(), reader, chosen, f.down)
 	reader.progress.Done()
+	r.Sweep.HostPorts = s.joined
 	var blocks []output.Block
 	switch {
 	case len(r.Cables) > 0:
@@ -158,7 +159,7 @@ func listCables(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f cableFla
 	case f.down:
 		blocks = append(blocks, output.Line(output.Good("every port has a link")))
 	}
-	if err := app.Out.Print(r, append(blocks, gaps(s.Topology)...)...); err != nil {
+	if err := app.Out.Print(r, append(blocks, s.gaps(app.Out.Wide())...)...); err != nil {
 		return err
 	}
 	return r.end(cmd.Context(), s, f)

@@ -44,6 +44,10 @@ begins a comment. A counter is listed if it exceeds its threshold; "Name: never"
 PortXmitWait counts the time that data waited for credits, which is congestion rather than an error:
 it is listed only if the file names it.
 
+Receivers count errors: those at one end only come from the transmitter of the other end, the cable,
+or this receiver; those at both ends have the cable in common. A second list says so for each cable
+that has a listed counter.
+
 A counter doesn't show when the errors happened. --interval TIME reads the counters twice, and
 --since FILE compares them with a topology saved before (topology --counters --save FILE): counters
 that have grown are then listed too, with the growth per second. Classic counters have 4 to 32 bits
@@ -76,6 +80,7 @@ Exit codes:
 		Example: `  rdmactl fabric errors
   rdmactl fabric errors --interval 10s
   rdmactl fabric errors "leaf*" --thresholds error_thresholds
+  rdmactl fabric errors --hosts bundles/ gpu-07
   rdmactl fabric errors --since yesterday.json -o json
   rdmactl fabric errors --ber --vs-key-file guid2vskey`,
 		Args: nodeArgs,
@@ -132,6 +137,13 @@ type linkErrorsReport struct {
 	A        fabricEnd       `json:"a"`
 	B        *fabricEnd      `json:"b,omitempty"`
 	Counters []counterReport `json:"counters"`
+	// Read are the ends whose counters were read: a, b.
+	Read []string `json:"read"`
+	// Suspect is where the counters that are above threshold or have grown say that the link is
+	// damaged: a-to-b and b-to-a are the directions, both, link (it retrained or went down),
+	// other-link (packets were damaged before) or traffic (no damage). It is absent without such
+	// counters.
+	Suspect fabric.Suspect `json:"suspect,omitempty"`
 }
 
 // counterReport is one counter at one end.
@@ -187,7 +199,8 @@ func listErrors(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f errorFla
 		return err
 	}
 	r := newErrorsReport(s.Topology, earlier, chosen, limits, f.all)
-	if err := app.Out.Print(r, append(r.blocks(f.all), gaps(s.Topology)...)...); err != nil {
+	r.Sweep.HostPorts = s.joined
+	if err := app.Out.Print(r, append(r.blocks(f.all), s.gaps(app.Out.Wide())...)...); err != nil {
 		return err
 	}
 	switch {
@@ -274,6 +287,7 @@ func readAgain(
 		return once(err)
 	}
 	s.Topology = t
+	s.join()
 	flags.keep(t)
 	return earlier
 }
@@ -291,7 +305,7 @@ func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabr
 		if !chosen.hasEnd(ends...) {
 			continue
 		}
-		one := linkErrorsReport{A: endOf(t, ends[0]), Counters: []counterReport{}}
+		one := linkErrorsReport{A: endOf(t, ends[0]), Counters: []counterReport{}, Read: []string{}}
 		if len(ends) > 1 {
 			one.B = new(endOf(t, ends[1]))
 		}
@@ -301,12 +315,14 @@ func newErrorsReport(t, earlier *fabric.Topology, chosen *selection, limits fabr
 				continue
 			}
 			r.Ports++
-			at := portCounters{at: []string{"a", "b"}[i], read: t.CountersRead(id).UTC()}
+			at := portCounters{at: endNames()[i], read: t.CountersRead(id).UTC()}
 			if p := t.Port(id); !p.IsActive() && id.Port != 0 {
 				at.state, at.down = stateText(p), !p.IsLinkUp()
 			}
+			one.Read = append(one.Read, at.at)
 			one.Counters = append(one.Counters, r.list(at, changes, all)...)
 		}
+		one.Suspect = fabric.SuspectOf(one.faults("a", limits), one.faults("b", limits))
 		if len(one.Counters) > 0 {
 			r.Links = append(r.Links, one)
 		}
@@ -382,7 +398,7 @@ func (r *errorsReport) blocks(all bool) []output.Block {
 	if len(r.Links) == 0 {
 		return blocks
 	}
-	return append(blocks, r.table(all))
+	return append(append(blocks, r.table(all)), r.suspects()...)
 }
 
 func (r *errorsReport) table(all bool) output.Table {
@@ -394,6 +410,7 @@ func (r *errorsReport) table(all bool) output.Table {
 			output.Column{Name: "per second", Align: output.AlignRight, Priority: 2})
 	}
 	table.Columns = append(table.Columns, output.Column{Name: "other end", Priority: 1},
+		output.Column{Name: "other lid", Priority: 3, Align: output.AlignRight},
 		output.Column{Name: "note", Wrap: true},
 		output.Column{Name: "bits", Wide: true, Align: output.AlignRight},
 		output.Column{Name: "threshold", Wide: true, Align: output.AlignRight})
@@ -407,12 +424,12 @@ func (r *errorsReport) table(all bool) output.Table {
 }
 
 func (r *errorsReport) row(l *linkErrorsReport, c *counterReport, all bool) []output.Cell {
-	here, there := l.A.String(), ""
+	here, there, lid := l.A.String(), "", ""
 	if l.B != nil {
-		there = l.B.String()
+		there, lid = l.B.String(), lidText(l.B.LID)
 	}
 	if c.At == "b" {
-		here, there = there, here
+		here, there, lid = there, here, lidText(l.A.LID)
 	}
 	value := output.Plain(bound(c.Saturated) + strconv.FormatUint(c.Value, 10))
 	if c.Exceeded && all {
@@ -436,7 +453,8 @@ func (r *errorsReport) row(l *linkErrorsReport, c *counterReport, all bool) []ou
 	if v, ok := r.Thresholds[c.Name]; ok {
 		limit = strconv.FormatUint(v, 10)
 	}
-	return append(row, output.Plain(there), c.note(), output.Plain(strconv.Itoa(c.Bits)), output.Plain(limit))
+	return append(row, output.Plain(there), output.Plain(lid), c.note(), output.Plain(strconv.Itoa(c.Bits)),
+		output.Plain(limit))
 }
 
 // bound marks numbers that are lower bounds.

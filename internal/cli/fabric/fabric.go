@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/fabric/hosts"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/cli/config"
 	"github.com/rdmakit/rdmakit/internal/edge/umad"
@@ -44,6 +45,7 @@ type fabricFlags struct {
 	transport, from, save, rescan string
 	budget, madTimeout            cli.SecondsValue
 	retries                       int
+	hosts                         []string
 	// unsaved is the error of --save, which the command returns after printing its list.
 	unsaved error
 	keysDir string
@@ -82,6 +84,10 @@ instead of the subnet; with --rescan FILE it reads from the subnet only what may
 Nodes whose M_Key has protect level 2 or 3 answer only requests with their M_Key, and counters may
 need a PM_Key, registers a VS_Key. --keys DIR reads them from the files of the subnet manager, such
 as /var/cache/opensm; --m-key NUMBER is for subnets with one M_Key.
+
+--hosts PATH reads the hosts' own view: bundles of "rdmactl snapshot", output of "rdmactl detect -o
+json", node trees, or directories of these. Ports are then shown as "gpu-07 mlx5_3[1] rail 3" and
+can be given like this, and what the hosts and the sweep don't have in common is listed.
 
 A NODE is a node description ("MF0;leaf0:MQM9700/U1"), a word of one (leaf0), a GUID
 (0x2c90300000001) or a LID (7). "[N]" after a name or GUID is a port: "host1 mlx5_0[1]". Commands
@@ -167,10 +173,13 @@ func (f *fabricFlags) addTo(cmd *cobra.Command) {
 	set.IntVar(&f.retries, "retries", usualRetries, "send a datagram without an answer again up to `N` times")
 	f.address.addTo(cmd)
 	cli.CompleteWords(cmd, "transport", fabricTransports())
+	_ = cmd.MarkPersistentFlagFilename("hosts")
 	for _, file := range []string{"from", "rescan", "save"} {
 		_ = cmd.MarkPersistentFlagFilename(file, "json")
 	}
 	f.addKeysTo(cmd, set)
+	set.StringArrayVar(&f.hosts, "hosts", nil, "show ports by their hosts' names, devices and rails, read from "+
+		"`PATH`: a bundle, a saved node, or a directory of these; can be repeated")
 	for _, other := range append([]string{"rescan", "save", "budget", "mad-timeout", "retries"}, keyFlagNames()...) {
 		cmd.MarkFlagsMutuallyExclusive("from", other)
 	}
@@ -202,6 +211,9 @@ func (f *fabricFlags) check(cmd *cobra.Command) error {
 			return cli.UsageError(cmd, fmt.Errorf("--%s: empty", name))
 		}
 	}
+	if (f.from == "-" || f.rescan == "-") && slices.Contains(f.hosts, "-") {
+		return cli.UsageError(cmd, errors.New("--hosts -: another flag already reads standard input"))
+	}
 	if f.retries < 0 || f.retries > fabric.MaxRetries {
 		return cli.UsageError(cmd, fmt.Errorf("--retries %d is not between 0 and %d", f.retries, fabric.MaxRetries))
 	}
@@ -217,7 +229,7 @@ func (f *fabricFlags) check(cmd *cobra.Command) error {
 
 // sweepless rejects the flags of a sweep for a command that doesn't sweep.
 func (f *fabricFlags) sweepless(cmd *cobra.Command, what string) error {
-	for _, name := range []string{"save", "rescan"} {
+	for _, name := range []string{"save", "rescan", "hosts"} {
 		if cmd.Flags().Changed(name) {
 			return cli.UsageError(cmd, fmt.Errorf("--%s can't be used: %s doesn't sweep the fabric", name, what))
 		}
@@ -230,6 +242,9 @@ type fabricView struct {
 	*fabric.Topology
 	transport fabric.Transport // nil for a saved topology
 	previous  *fabric.Topology // the topology of --rescan
+	hosts     []*hosts.Host    // of --hosts
+	// joined is the comparison with them, nil without --hosts.
+	joined *hosts.Report
 	// cut is the reason why the sweep ended early, nil if it didn't.
 	cut error
 }
@@ -258,12 +273,18 @@ func readSubnet(app *cli.App, cmd *cobra.Command, f *fabricFlags, o fabric.Optio
 	if err := f.check(cmd); err != nil {
 		return nil, err
 	}
+	list, err := readHosts(cmd.Context(), app, f.hosts)
+	if err != nil {
+		return nil, err
+	}
 	if f.from != "" {
 		t, err := readTopology(app, "--from", f.from)
 		if err != nil {
 			return nil, err
 		}
-		return &fabricView{Topology: t}, nil
+		s := &fabricView{Topology: t, hosts: list}
+		s.join()
+		return s, nil
 	}
 	if f.rescan != "" {
 		previous, err := readTopology(app, "--rescan", f.rescan)
@@ -276,11 +297,12 @@ func readSubnet(app *cli.App, cmd *cobra.Command, f *fabricFlags, o fabric.Optio
 	if err != nil {
 		return nil, err
 	}
-	s := &fabricView{transport: transport, previous: o.Previous}
+	s := &fabricView{transport: transport, previous: o.Previous, hosts: list}
 	if err := sweep(cmd.Context(), app, s, f, o); err != nil {
 		s.Close()
 		return nil, err
 	}
+	s.join()
 	f.keep(s.Topology)
 	return s, nil
 }

@@ -166,16 +166,15 @@ func compareNodesAndLinks(t *testing.T, sim *ibsimtest.Simulator, host string) {
 	fabricJSON(t, sim, host, &links, "links")
 	ours = nil
 	for _, l := range links.Links { // iblinkinfo has a line for each end
-		state := map[string]string{"ACTIVE": "Active", "INIT": "Initialize"}[l.State]
-		rate := fmt.Sprintf("%s %s %s", l.Width, rateNumber(l.Gbps/4), state)
-		ours = append(ours, fmt.Sprintf("%s[%d] %s to %s[%d]", l.A.Name, l.A.Port, rate, l.B.Name, l.B.Port),
-			fmt.Sprintf("%s[%d] %s to %s[%d]", l.B.Name, l.B.Port, rate, l.A.Name, l.A.Port))
+		ours = append(ours, linkInfoLine(&l, &l.A, l.B), linkInfoLine(&l, l.B, &l.A))
 	}
 	text := sim.Tool(host, "iblinkinfo", "--line")
-	differ(t, "iblinkinfo", linesOf(text,
-		`^0x\S+ " *(.*?)" +\d+ +(\d+)\[.*?\] ==\( *(\S+) +(\S+) Gbps (\w+)/ +LinkUp\)==> +0x\S+ +\d+ `+
-			`+(\d+)\[.*?\] "(.*?)" \(`,
-		"$1[$2] $3 $4 $5 to $7[$6]"), ours)
+	theirs := linesOf(text,
+		`^(0x\S+) " *(.*?)" +(\d+) +(\d+)\[.*?\] ==\( *(\S+) +(\S+) Gbps (\w+)/ +LinkUp\)==> +(0x\S+) +(\d+) `+
+			`+(\d+)\[.*?\] "(.*?)" \((?:Could be )?(.*?) *\)`,
+		"$1 $2[$4] LID $3 $5 $6 $7 to $8 $11[$10] LID $9 could be $12")
+	differ(t, "iblinkinfo", theirs, ours)
+	t.Logf("iblinkinfo: %d lines, both ends of %d links", len(theirs), len(links.Links))
 	fabricJSON(t, sim, host, &down, "links", "--down")
 	ours = nil
 	for _, l := range down.Links {
@@ -183,6 +182,21 @@ func compareNodesAndLinks(t *testing.T, sim *ibsimtest.Simulator, host string) {
 	}
 	differ(t, "iblinkinfo, ports that are down",
 		linesOf(text, `^0x\S+ " *(.*?)" +\d+ +(\d+)\[.*?\] ==\( +Down/ *(\w+)\)`, "$1[$2] DOWN ($3)"), ours)
+}
+
+// linkInfoLine is a line of iblinkinfo for an end of a link: GUIDs, LIDs, port numbers, width,
+// speed of a lane, state, and the width that both ends support if it is larger.
+func linkInfoLine(l *linkReport, here, there *fabricEnd) string {
+	state := map[string]string{"ACTIVE": "Active", "INIT": "Initialize"}[l.State]
+	could := ""
+	if l.Supported != nil && l.Supported.Width != l.Width {
+		could = l.Supported.Width
+	}
+	end := func(e *fabricEnd) string {
+		return fmt.Sprintf("%s %s[%d] LID %d", guidText(e.PortGUID), e.Name, e.Port, e.LID)
+	}
+	return fmt.Sprintf("%s %s %s %s to %s could be %s", end(here), l.Width, rateNumber(l.Gbps/4), state, end(there),
+		could)
 }
 
 func compareFabric(t *testing.T, sim *ibsimtest.Simulator, host string) {

@@ -388,7 +388,7 @@ func TestErrorsByPort(t *testing.T) {
 	for _, l := range r.Links {
 		for _, c := range l.Counters {
 			row := r.row(&l, &c, false)
-			cells := []string{row[0].Text, row[1].Text, row[2].Text, row[4].Text, row[6].Text}
+			cells := []string{row[0].Text, row[1].Text, row[2].Text, row[4].Text, row[7].Text}
 			got = append(got, strings.Join(cells, "|"))
 			if at := after.CountersRead(leaf); c.Name == "SymbolErrorCounter" && !c.Read.Equal(at) {
 				t.Errorf("read at %v, want %v", c.Read, at)

@@ -18,7 +18,7 @@ const fabricLinksSchema = "rdmakit.fabric-links/v1"
 
 // linkFlags selects the links.
 type linkFlags struct {
-	downtrained, down, check bool
+	downtrained, down, check, counters bool
 }
 
 func newFabricLinksCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
@@ -31,6 +31,13 @@ cables with an end at that node; "[N]" after a name or GUID selects the cable at
 the signalling rate of all lanes together: 212.5 for 4X HDR. A port whose link is up is listed even
 if its other end is unknown.
 
+--counters reads the error counters of both ends; so does a topology that was saved with them. -o
+wide has the GUIDs and LIDs of both ends, and the width and speed that both support.
+
+With --hosts PATH, ports of hosts are "gpu-07 mlx5_3[1] rail 3". What the hosts and the sweep don't
+have in common is counted (-o wide has the names), contradictions between them are listed, and so are
+rails that are connected to another leaf than in the other hosts.
+
 A link is down-trained if it runs with a smaller width or a lower speed than both ends support and
 have enabled; the note shows the possible width and speed. --down lists the ports without a link
 instead: empty ports, and ports whose cable or other end has failed. With --rescan FILE it also
@@ -40,11 +47,13 @@ Exit codes:
 
     0   the links are listed, whatever their state is
     1   --check: a link is down-trained, not active, up at one end only, or has an end that doesn't
-        answer; --check --down: a port has lost the link that it had in the --rescan file;
-        or --save failed
+        answer; hosts of --hosts contradict the sweep, or have a rail at another leaf than other
+        hosts; --check --down: a port has lost the link that it had in the --rescan file; or --save
+        failed
 ` + fabricExitCodes,
 		Example: `  rdmactl fabric links
   rdmactl fabric links --downtrained --check
+  rdmactl fabric links --hosts bundles/ "gpu-07 rail 3"
   rdmactl fabric links "leaf*" --down --rescan fabric.json`,
 		Args: nodeArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return listLinks(app, cmd, flags, choice, args) },
@@ -53,6 +62,7 @@ Exit codes:
 	set.BoolVar(&choice.downtrained, "downtrained", false,
 		"list only links that run below the width or speed that both ends allow")
 	set.BoolVar(&choice.down, "down", false, "list the ports without a link instead")
+	set.BoolVar(&choice.counters, "counters", false, "also read the error counters of both ends")
 	set.BoolVar(&choice.check, "check", false, "exit with 1 if a listed link has a fault")
 	cmd.MarkFlagsMutuallyExclusive("downtrained", "down")
 	return cmd
@@ -84,9 +94,13 @@ type linkReport struct {
 	// OtherEnd is the reason why a link that is up has no B: "silent" if the node there didn't
 	// answer, "unknown" if the sweep ended before that was certain, "contradictory" if the other
 	// end is listed as an anomaly.
-	OtherEnd string       `json:"otherEnd,omitempty"`
-	link     *fabric.Link // nil unless both ends are known
-	faulty   bool         // the link
+	OtherEnd string `json:"otherEnd,omitempty"`
+	// Supported is what both ends support, enabled or not; absent if an end is unknown.
+	Supported *rateReport `json:"supported,omitempty"`
+	// Counters are the error counters of both ends; absent if they were not read.
+	Counters *linkCounters `json:"counters,omitempty"`
+	link     *fabric.Link  // nil unless both ends are known
+	faulty   bool          // the link
 }
 
 // Values of linkReport.OtherEnd.
@@ -132,6 +146,10 @@ func newLinkReport(t *fabric.Topology, l fabric.Link) linkReport {
 		width, speed := t.Best(l, false)
 		r.Possible = &rateReport{width.String(), speed.String(), fabric.RateOf(width, speed)}
 	}
+	if width, speed := t.Best(l, true); width != 0 && speed != mad.LinkSpeedUnknown {
+		r.Supported = &rateReport{width.String(), speed.String(), fabric.RateOf(width, speed)}
+	}
+	r.Counters = countersOf(t, l.A, l.B)
 	return r
 }
 
@@ -140,7 +158,7 @@ func newOpenLink(t *fabric.Topology, end fabric.OpenEnd) linkReport {
 	p := t.Port(end.Port)
 	r := linkReport{
 		A: endOf(t, end.Port), State: stateText(p), Width: p.Width().String(), Speed: p.Speed().String(),
-		Gbps: p.Rate(), OtherEnd: endUnknown,
+		Gbps: p.Rate(), OtherEnd: endUnknown, Counters: countersOf(t, end.Port, fabric.PortID{}),
 	}
 	switch {
 	case t.IsContradictory(end.Port):
@@ -180,7 +198,10 @@ func portsWithoutLink(t, previous *fabric.Topology, chosen *selection) []linkRep
 		if !chosen.has(down.Port) {
 			continue
 		}
-		one := linkReport{A: endOf(t, down.Port), State: stateText(t.Port(down.Port))}
+		one := linkReport{
+			A: endOf(t, down.Port), State: stateText(t.Port(down.Port)),
+			Counters: countersOf(t, down.Port, fabric.PortID{}),
+		}
 		if down.Was != (fabric.PortID{}) {
 			one.B, one.LostLink = new(endOf(previous, down.Was)), true
 		}
@@ -190,7 +211,7 @@ func portsWithoutLink(t, previous *fabric.Topology, chosen *selection) []linkRep
 }
 
 func listLinks(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f linkFlags, patterns []string) error {
-	s, err := readSubnet(app, cmd, flags, fabric.Options{})
+	s, err := readSubnet(app, cmd, flags, fabric.Options{Counters: f.counters})
 	if err != nil {
 		return err
 	}
@@ -200,20 +221,21 @@ func listLinks(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f linkFlags
 		return err
 	}
 	r := newLinksReport(s.Topology, s.previous, chosen, f)
+	r.Sweep.HostPorts = s.joined
 	var blocks []output.Block
 	switch {
 	case len(r.Links) > 0:
-		blocks = append(blocks, r.table(s.Topology, f.down))
+		blocks = append(blocks, r.table(f.down))
 	case f.downtrained:
 		blocks = append(blocks, output.Line(output.Good("no link is down-trained")))
 	case f.down:
 		blocks = append(blocks, output.Line(output.Good("every port has a link")))
 	}
-	if err := app.Out.Print(r, append(blocks, gaps(s.Topology)...)...); err != nil {
+	if err := app.Out.Print(r, append(blocks, s.gaps(app.Out.Wide())...)...); err != nil {
 		return err
 	}
 	if f.check && (slices.ContainsFunc(r.Links, func(l linkReport) bool { return l.isFault() }) ||
-		slices.ContainsFunc(chosen.nodes, s.IsOneSided)) {
+		slices.ContainsFunc(chosen.nodes, s.IsOneSided) || s.hostsAtFault()) {
 		return cli.ExitSilently(cli.ExitFault)
 	}
 	if len(r.Links) == 0 && !f.downtrained && !f.down && s.end() == nil {
@@ -222,11 +244,12 @@ func listLinks(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f linkFlags
 	return s.end()
 }
 
-func (r *linksReport) table(t *fabric.Topology, down bool) output.Table {
+func (r *linksReport) table(down bool) output.Table {
 	other := "to"
 	if down {
 		other = "was"
 	}
+	counted := slices.ContainsFunc(r.Links, func(l linkReport) bool { return l.Counters != nil })
 	table := output.Table{Columns: []output.Column{
 		{Name: "from"},
 		{Name: other, Wrap: true},
@@ -235,22 +258,27 @@ func (r *linksReport) table(t *fabric.Topology, down bool) output.Table {
 		{Name: "speed", Priority: 1},
 		{Name: "gbit/s", Align: output.AlignRight, Priority: 2},
 		{Name: "note", Wrap: true, Below: true},
+		{Name: "errors", Wrap: true, Below: true, Wide: !counted},
 		{Name: "supported", Wide: true},
 		{Name: "from guid", Wide: true},
+		{Name: "from port guid", Wide: true},
 		{Name: "from lid", Wide: true, Align: output.AlignRight},
 		{Name: "to guid", Wide: true},
+		{Name: "to port guid", Wide: true},
 		{Name: "to lid", Wide: true, Align: output.AlignRight},
 	}}
 	for i := range r.Links {
 		l := &r.Links[i]
-		to, guid, lid := "", "", ""
+		to, guid, portGUID, lid := "", "", "", ""
 		if l.B != nil {
-			to, guid, lid = l.B.String(), guidText(l.B.Node), lidText(l.B.LID)
+			to, guid, portGUID, lid = l.B.String(), guidText(l.B.Node), l.B.portGUID(), lidText(l.B.LID)
 		}
 		table.Rows = append(table.Rows, []output.Cell{
 			output.Plain(l.A.String()), output.Plain(to), l.stateCell(), output.Plain(l.Width), output.Plain(l.Speed),
-			output.Plain(rateNumber(l.Gbps)), l.note(), output.Plain(l.supported(t)), output.Plain(guidText(l.A.Node)),
-			output.Plain(lidText(l.A.LID)), output.Plain(guid), output.Plain(lid),
+			output.Plain(rateNumber(l.Gbps)), l.note(), l.errors(), output.Plain(l.supported()),
+			output.Plain(guidText(l.A.Node)),
+			output.Plain(l.A.portGUID()), output.Plain(lidText(l.A.LID)), output.Plain(guid), output.Plain(portGUID),
+			output.Plain(lid),
 		})
 	}
 	if down {
@@ -295,12 +323,21 @@ func (l *linkReport) note() output.Cell {
 	return output.Plain("")
 }
 
+// errors lists the error counters of both ends; empty if they were read and are 0.
+func (l *linkReport) errors() output.Cell {
+	cell := l.Counters.cell(&l.A, l.B)
+	if cell.Text == noneCounted {
+		cell.Text = ""
+	}
+	return cell
+}
+
 // supported is what both ends support, enabled or not.
-func (l *linkReport) supported(t *fabric.Topology) string {
-	if l.link == nil {
+func (l *linkReport) supported() string {
+	if l.Supported == nil {
 		return ""
 	}
-	return linkSpeedText(t.Best(*l.link, true))
+	return l.Supported.Width + " " + l.Supported.Speed
 }
 
 // linkText returns a link's width and speed: "4X HDR".

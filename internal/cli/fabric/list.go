@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/fabric"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/text/english"
 	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -66,7 +67,6 @@ type managersReport struct {
 // subnetManagerReport is one subnet manager.
 type subnetManagerReport struct {
 	fabricEnd
-	PortGUID ib.GUID `json:"portGUID"`
 	// State is not-active, discovering, standby or master.
 	State    string `json:"state,omitempty"`
 	Priority uint8  `json:"priority"`
@@ -94,8 +94,8 @@ func newManagersReport(t *fabric.Topology) managersReport {
 		r.MasterLID = own.Info.MasterSMLID
 	}
 	for _, m := range t.SubnetManagers {
-		one := subnetManagerReport{fabricEnd: endOf(t, m.Port), PortGUID: m.Info.GUID, Error: m.Err}
-		one.LID = m.LID
+		one := subnetManagerReport{fabricEnd: endOf(t, m.Port), Error: m.Err}
+		one.LID, one.PortGUID = m.LID, m.Info.GUID
 		if m.Err == "" {
 			one.State, one.Priority, one.Activity = smState(m.Info.State), m.Info.Priority, m.Info.ActCount
 			r.answered++
@@ -144,6 +144,7 @@ func whyNoManager(t *fabric.Topology, own *fabric.Port, r *managersReport) strin
 
 func printManagers(app *cli.App, s *fabricView) error {
 	r := newManagersReport(s.Topology)
+	r.Sweep.HostPorts = s.joined
 	table := output.Table{Columns: []output.Column{
 		{Name: "node"},
 		{Name: "lid", Align: output.AlignRight},
@@ -174,7 +175,7 @@ func printManagers(app *cli.App, s *fabricView) error {
 	if len(table.Rows) > 0 {
 		blocks = append(blocks, table)
 	}
-	if err := app.Out.Print(r, append(blocks, gaps(s.Topology)...)...); err != nil {
+	if err := app.Out.Print(r, append(blocks, s.gaps(app.Out.Wide())...)...); err != nil {
 		return err
 	}
 	switch {
@@ -287,6 +288,8 @@ type hostPortReport struct {
 	Gbps   float64 `json:"gbps,omitempty"`
 	// Peer is the other end of the cable.
 	Peer *fabricEnd `json:"peer,omitempty"`
+	// Host is the port as its host knows it, with --hosts.
+	Host *fabric.HostPort `json:"host,omitempty"`
 }
 
 // nodeReport has the fields that all nodes have in common.
@@ -357,14 +360,19 @@ func listNodes(app *cli.App, cmd *cobra.Command, flags *fabricFlags, patterns []
 	nodes := slices.DeleteFunc(chosen.nodes, func(n *fabric.Node) bool {
 		return n.IsSwitch() != switches || !switches && !n.IsHost()
 	})
+	if s.joined != nil { // by the names that are shown
+		slices.SortStableFunc(nodes, func(a, b *fabric.Node) int {
+			return sysfs.NaturalCompare(nodeName(s.Topology, a), nodeName(s.Topology, b))
+		})
+	}
 	var document any
 	var table output.Table
 	what := "switch"
 	if switches {
-		document, table = listSwitches(s.Topology, nodes)
+		document, table = listSwitches(s, nodes)
 	} else {
 		what = "channel adapter"
-		document, table = listHosts(s.Topology, nodes)
+		document, table = listHosts(s, nodes)
 	}
 	var blocks []output.Block
 	if len(table.Rows) > 0 {
@@ -377,7 +385,7 @@ func listNodes(app *cli.App, cmd *cobra.Command, flags *fabricFlags, patterns []
 	if len(nodes) == 0 && s.end() != nil {
 		app.Out.Note("%s", none) // before the list of unreached nodes, which may include one
 	}
-	if err := app.Out.Print(document, append(blocks, gaps(s.Topology)...)...); err != nil {
+	if err := app.Out.Print(document, append(blocks, s.gaps(app.Out.Wide())...)...); err != nil {
 		return err
 	}
 	if len(nodes) > 0 || s.end() != nil {
@@ -386,8 +394,10 @@ func listNodes(app *cli.App, cmd *cobra.Command, flags *fabricFlags, patterns []
 	return cli.Exitf(cli.ExitNotFound, "%s", none)
 }
 
-func listSwitches(t *fabric.Topology, nodes []*fabric.Node) (switchesReport, output.Table) {
+func listSwitches(s *fabricView, nodes []*fabric.Node) (switchesReport, output.Table) {
+	t := s.Topology
 	r := switchesReport{Schema: fabricSwitchesSchema, Sweep: newSweepReport(t), Switches: []switchReport{}}
+	r.Sweep.HostPorts = s.joined
 	table := output.Table{Columns: append([]output.Column{
 		{Name: "name"},
 		{Name: "lid", Align: output.AlignRight},
@@ -405,8 +415,10 @@ func listSwitches(t *fabric.Topology, nodes []*fabric.Node) (switchesReport, out
 	return r, table
 }
 
-func listHosts(t *fabric.Topology, nodes []*fabric.Node) (hostsReport, output.Table) {
+func listHosts(s *fabricView, nodes []*fabric.Node) (hostsReport, output.Table) {
+	t := s.Topology
 	r := hostsReport{Schema: fabricHostsSchema, Sweep: newSweepReport(t), Hosts: []hostReport{}}
+	r.Sweep.HostPorts = s.joined
 	table := output.Table{Columns: append([]output.Column{
 		{Name: "name"},
 		{Name: "type", Wide: true},
@@ -432,7 +444,7 @@ func listHosts(t *fabric.Topology, nodes []*fabric.Node) (hostsReport, output.Ta
 		}
 		r.Hosts = append(r.Hosts, one)
 		table.Rows = append(table.Rows, append([]output.Cell{
-			output.Plain(one.Name), output.Plain(one.Type), output.Plain(n.LIDs()), one.ports(),
+			output.Plain(nodeName(t, n)), output.Plain(one.Type), output.Plain(n.LIDs()), one.ports(),
 			output.Plain(strings.Join(slices.Compact(links), ", ")), output.Plain(strings.Join(peers, ", ")),
 		}, one.identity()...))
 	}
@@ -447,6 +459,9 @@ func newHostPort(t *fabric.Topology, n *fabric.Node, number uint8) hostPortRepor
 	}
 	if p.HasPeer() {
 		r.Peer = new(endOf(t, p.Peer))
+	}
+	if h, ok := t.Hosts[fabric.PortID{Node: n.GUID(), Port: number}]; ok {
+		r.Host = &h
 	}
 	return r
 }

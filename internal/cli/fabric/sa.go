@@ -81,7 +81,7 @@ func (f *saFlags) check(cmd *cobra.Command, flags *fabricFlags) error {
 	if err := flags.check(cmd); err != nil {
 		return err
 	}
-	for _, name := range []string{"from", "save", "rescan", "budget"} {
+	for _, name := range []string{"from", "save", "rescan", "hosts", "budget"} {
 		if cmd.Flags().Changed(name) {
 			return cli.UsageError(cmd, fmt.Errorf("--%s can't be used: a query doesn't sweep the fabric", name))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/fabric/hosts"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/edge/sysfs"
 	"github.com/rdmakit/rdmakit/internal/text/english"
@@ -36,6 +37,8 @@ type sweepReport struct {
 	Sent      int                        `json:"sent"` // MADs, retries included
 	Unreached []fabric.UnreachedDocument `json:"unreached"`
 	Anomalies []fabric.Anomaly           `json:"anomalies"`
+	// HostPorts is the comparison with the hosts of --hosts.
+	HostPorts *hosts.Report `json:"hostPorts,omitempty"`
 }
 
 func newSweepReport(t *fabric.Topology) sweepReport {
@@ -66,6 +69,11 @@ type fabricEnd struct {
 	Name string  `json:"name"`
 	Port uint8   `json:"port"`
 	LID  ib.LID  `json:"lid,omitempty"`
+	// PortGUID is that of port 0 for a switch; zero if unknown. For a subnet manager it is the GUID
+	// that it reports.
+	PortGUID ib.GUID `json:"portGUID"`
+	// Host is the port as its host knows it, with --hosts.
+	Host *fabric.HostPort `json:"host,omitempty"`
 }
 
 func endOf(t *fabric.Topology, id fabric.PortID) fabricEnd {
@@ -73,12 +81,29 @@ func endOf(t *fabric.Topology, id fabric.PortID) fabricEnd {
 	if n := t.Node(id.Node); n != nil {
 		e.Name, e.LID = n.Description.String(), n.LID(id.Port)
 	}
+	if p := t.Port(id); p != nil {
+		e.PortGUID = p.GUID
+	}
+	if h, ok := t.Hosts[id]; ok {
+		e.Host = &h
+	}
 	return e
 }
 
-// String returns "host0 mlx5_0[1]".
+// String returns "host0 mlx5_0[1]", with --hosts "gpu-07 mlx5_3[1] rail 3".
 func (e fabricEnd) String() string {
+	if e.Host != nil {
+		return e.Host.String()
+	}
 	return fmt.Sprintf("%s[%d]", cmp.Or(e.Name, guidText(e.Node)), e.Port)
+}
+
+// portGUID returns the GUID of the port, "" if it isn't known.
+func (e *fabricEnd) portGUID() string {
+	if e.PortGUID.IsZero() {
+		return ""
+	}
+	return guidText(e.PortGUID)
 }
 
 func (e fabricEnd) compare(other fabricEnd) int {
@@ -115,7 +140,13 @@ func selectNodes(t *fabric.Topology, args []string) (*selection, error) {
 	s := &selection{whole: map[ib.GUID]bool{}, ports: map[fabric.PortID]bool{}}
 	for _, arg := range args {
 		nodes, port := t.Select(arg)
+		ofHosts := selectHostPorts(t, arg)
+		for _, id := range ofHosts {
+			s.ports[id] = true
+			s.nodes = append(s.nodes, t.Node(id.Node))
+		}
 		switch {
+		case len(nodes) == 0 && len(ofHosts) > 0:
 		case len(nodes) == 0 && port >= 0:
 			return nil, cli.Exitf(cli.ExitNotFound, "no port matches %q: no node with that name has a port %d",
 				arg, port)
@@ -186,6 +217,14 @@ func unreachedAt(t *fabric.Topology, u fabric.Unreached) string {
 
 // findEnd is fabric's Find with hints for the command line.
 func findEnd(t *fabric.Topology, text string) (fabric.Endpoint, error) {
+	switch ids := selectHostPorts(t, text); {
+	case len(ids) == 1:
+		return fabric.Endpoint{Port: ids[0], LID: t.Node(ids[0].Node).LID(ids[0].Port)}, nil
+	case len(ids) > 1:
+		return fabric.Endpoint{}, cli.WithHints(
+			cli.Exitf(cli.ExitUsage, "%q is %s: one is needed", text, english.Count(len(ids), "port")),
+			fmt.Sprintf("%q is one of them", endOf(t, ids[0])))
+	}
 	e, err := t.Find(text)
 	switch {
 	case err == nil:

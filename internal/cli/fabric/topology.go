@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -70,13 +71,16 @@ func printTopology(app *cli.App, s *fabricView) error {
 	if app.Config.Origin("output") == config.OriginDefault {
 		format = formatTree // this command's default differs from that of the setting, table
 	}
+	if s.joined != nil && (format == formatDot || app.Out.Structured()) {
+		app.Out.Note("%s", hostCounts(s.joined, false)) // the document is that of --save, which has no hosts
+	}
 	switch format {
 	case formatDot:
 		return printWritten(app, s.WriteDot)
 	case formatTree:
-		return app.Out.Text(append(treeBlocks(s.Topology), gaps(s.Topology)...)...)
+		return app.Out.Text(append(treeBlocks(s.Topology), s.gaps(app.Out.Wide())...)...)
 	}
-	return app.Out.Print(s.Document(), append([]output.Block{nodeTable(s.Topology)}, gaps(s.Topology)...)...)
+	return app.Out.Print(s.Document(), append([]output.Block{nodeTable(s.Topology)}, s.gaps(app.Out.Wide())...)...)
 }
 
 // nodeTable lists all nodes.
@@ -95,8 +99,8 @@ func nodeTable(t *fabric.Topology) output.Table {
 	for _, n := range nodes {
 		r := newNodeReport(n)
 		row := append([]output.Cell{
-			output.Plain(r.Name), output.Plain(r.Type), output.Plain(fmt.Sprint(tiers[n.GUID()])),
-			output.Plain(n.LIDs()), r.ports(),
+			output.Plain(cmp.Or(t.HostName(n), r.Name)), output.Plain(r.Type),
+			output.Plain(fmt.Sprint(tiers[n.GUID()])), output.Plain(n.LIDs()), r.ports(),
 		}, r.identity()...)
 		table.Rows = append(table.Rows, append(row, output.Plain(n.Path.String())))
 	}
@@ -158,7 +162,7 @@ func treeOf(t *fabric.Topology, n *fabric.Node, tiers map[ib.GUID]int) [][]outpu
 	if lids := n.LIDs(); lids != "" {
 		about = "  LID " + lids + "," + about[1:]
 	}
-	lines := [][]output.Cell{{output.Plain("  "), output.Bold(n.Name()), output.Dim(about)}}
+	lines := [][]output.Cell{{output.Plain("  "), output.Bold(nodeName(t, n)), output.Dim(about)}}
 	bundles := t.Bundles(n, tiers)
 	for i, b := range bundles {
 		branch := "  ├─ "
@@ -169,9 +173,13 @@ func treeOf(t *fabric.Topology, n *fabric.Node, tiers map[ib.GUID]int) [][]outpu
 		for _, id := range b.Ports {
 			here, there = append(here, fmt.Sprint(id.Port)), append(there, fmt.Sprint(t.Port(id).Peer.Port))
 		}
+		peer := fmt.Sprintf("%s[%s]", nodeName(t, b.Peer), strings.Join(there, ","))
+		if len(there) == 1 {
+			peer = endOf(t, t.Port(b.Ports[0]).Peer).String()
+		}
 		line := []output.Cell{
 			output.Dim(branch + direction(tiers, n, b.Peer)),
-			output.Plain(fmt.Sprintf("[%s] %s[%s]", strings.Join(here, ","), b.Peer.Name(), strings.Join(there, ","))),
+			output.Plain(fmt.Sprintf("[%s] %s", strings.Join(here, ","), peer)),
 		}
 		lines = append(lines, append(line, bundleRate(t, b)...))
 	}

@@ -19,14 +19,18 @@ import (
 const fabricTraceSchema = "rdmakit.fabric-trace/v1"
 
 func newFabricTraceCommand(app *cli.App, flags *fabricFlags) *cobra.Command {
-	return &cobra.Command{
+	var counters bool
+	cmd := &cobra.Command{
 		Use:   "trace SRC DST",
 		Short: "Follow the switches' forwarding tables from one port to another",
 		Long: `Follow the forwarding tables of the switches from one port to another, and report loops and black
-holes. SRC and DST are the name, GUID or LID of one node each; "host0[2]" selects a port. For a
-switch, always port 0 is used, which has the switch's LID. If DST is a LID, the routes to exactly
-this LID are followed; so each path to a port with several LIDs can be traced. No packet is sent
-along the path: the link states are those that the sweep read. A path to a node that has DST's LID
+holes. Each row is a link that packets pass, with both ends; --counters, or a topology that was saved
+with counters, adds their error counters.
+
+SRC and DST are the name, GUID or LID of one node each; "host0[2]" selects a port. For a switch,
+always port 0 is used, which has the switch's LID. If DST is a LID, the routes to exactly this LID
+are followed; so each path to a port with several LIDs can be traced. No packet is sent along the
+path: the link states are those that the sweep read. A path to a node that has DST's LID
 too doesn't reach DST. Warnings name LIDs that several ports have, and ends that belong to different
 subnets or follow different subnet managers. The tables name one port for a LID; with adaptive
 routing, which is common in recent fabrics, a switch chooses among several. The sweep can't read
@@ -42,10 +46,11 @@ Exit codes:
     3   no such node, or the node has no LID
     7   the path leads to a node that didn't answer, or SRC or DST is not found in a partial sweep`,
 		Example: `  rdmactl fabric trace host1 host12
+  rdmactl fabric trace --hosts bundles/ gpu-07/mlx5_3 gpu-12/mlx5_3
   rdmactl fabric trace 5 0x100019
   rdmactl fabric trace --from fabric.json host0 leaf3`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := readSubnet(app, cmd, flags, fabric.Options{SubnetManagers: true})
+			s, err := readSubnet(app, cmd, flags, fabric.Options{SubnetManagers: true, Counters: counters})
 			if err != nil {
 				return err
 			}
@@ -53,6 +58,8 @@ Exit codes:
 			return trace(app, cmd, flags, s, args[0], args[1])
 		},
 	}
+	cmd.Flags().BoolVar(&counters, "counters", false, "also read the error counters of the links")
+	return cmd
 }
 
 // traceReport is what trace prints.
@@ -62,6 +69,8 @@ type traceReport struct {
 	From   fabricEnd   `json:"from"`
 	To     fabricEnd   `json:"to"`
 	Hops   []hopReport `json:"hops"`
+	// Links are the links that the packet passes, in the direction from A to B.
+	Links []traceLinkReport `json:"links"`
 	// End is arrived, loop, black-hole, stray or unknown.
 	End    fabric.TraceEnd `json:"end"`
 	Reason string          `json:"reason,omitempty"`
@@ -87,6 +96,16 @@ type hopReport struct {
 	Others []int `json:"others,omitempty"`
 	// Link is the link to the next node.
 	Link *hopLinkReport `json:"link,omitempty"`
+}
+
+// traceLinkReport is a link on the path.
+type traceLinkReport struct {
+	A fabricEnd `json:"a"`
+	// B is the end that receives the packet; absent if it is unknown or the port is down.
+	B *fabricEnd `json:"b,omitempty"`
+	hopLinkReport
+	// Counters are the error counters of both ends; absent if they were not read.
+	Counters *linkCounters `json:"counters,omitempty"`
 }
 
 // hopLinkReport is the link from a hop to the next.
@@ -128,7 +147,8 @@ func trace(app *cli.App, cmd *cobra.Command, flags *fabricFlags, s *fabricView, 
 			"rdmactl fabric topology --routes --save FILE saves them too")
 	}
 	r := newTraceReport(s.Topology, tr)
-	if err := app.Out.Print(r, r.blocks()...); err != nil {
+	r.Sweep.HostPorts = s.joined
+	if err := app.Out.Print(r, append(r.blocks(), s.hostBlocks(app.Out.Wide())...)...); err != nil {
 		return err
 	}
 	switch tr.End {
@@ -154,8 +174,8 @@ func toPortZero(app *cli.App, t *fabric.Topology, e *fabric.Endpoint) {
 func newTraceReport(t *fabric.Topology, tr fabric.Trace) traceReport {
 	r := traceReport{
 		Schema: fabricTraceSchema, Sweep: newSweepReport(t), From: endOf(t, tr.From.Port), To: endOf(t, tr.To.Port),
-		Hops: []hopReport{}, End: tr.End, Reason: tr.Reason, Warnings: append([]string{}, tr.Warnings...),
-		OneOfSeveral: tr.OneOfSeveral,
+		Hops: []hopReport{}, Links: []traceLinkReport{}, End: tr.End, Reason: tr.Reason,
+		Warnings: append([]string{}, tr.Warnings...), OneOfSeveral: tr.OneOfSeveral,
 	}
 	r.From.LID, r.To.LID = tr.From.LID, tr.To.LID
 	for i, h := range tr.Hops {
@@ -178,40 +198,29 @@ func newTraceReport(t *fabric.Topology, tr fabric.Trace) traceReport {
 			if p.IsLinkUp() {
 				one.Link.Width, one.Link.Speed = p.Width().String(), p.Speed().String()
 			}
+			id := fabric.PortID{Node: h.Node, Port: h.Out}
 			if p.HasPeer() {
-				one.Link.Downtrained = t.IsDowntrained(
-					fabric.Link{A: fabric.PortID{Node: h.Node, Port: h.Out}, B: p.Peer})
+				one.Link.Downtrained = t.IsDowntrained(fabric.Link{A: id, B: p.Peer})
 			}
+			r.Links = append(r.Links, newTraceLink(t, id, p.Peer, *one.Link))
 		}
 		r.Hops = append(r.Hops, one)
 	}
 	return r
 }
 
+func newTraceLink(t *fabric.Topology, a, b fabric.PortID, link hopLinkReport) traceLinkReport {
+	r := traceLinkReport{A: endOf(t, a), hopLinkReport: link, Counters: countersOf(t, a, b)}
+	if b != (fabric.PortID{}) {
+		r.B = new(endOf(t, b))
+	}
+	return r
+}
+
 func (r *traceReport) blocks() []output.Block {
-	table := output.Table{Columns: []output.Column{
-		{Name: "hop", Align: output.AlignRight},
-		{Name: "node"},
-		{Name: "lid", Align: output.AlignRight},
-		{Name: "in", Align: output.AlignRight},
-		{Name: "out", Align: output.AlignRight},
-		{Name: "link"},
-		{Name: "guid", Priority: 1},
-		{Name: "type", Wide: true},
-	}}
-	for i, h := range r.Hops {
-		in, out, link := "", "", output.Plain("")
-		if h.In != nil {
-			in = fmt.Sprint(*h.In)
-		}
-		if h.Out != nil {
-			out = fmt.Sprint(*h.Out)
-			link = h.Link.cell()
-		}
-		table.Rows = append(table.Rows, []output.Cell{
-			output.Plain(fmt.Sprint(i)), output.Plain(h.Name), output.Plain(lidText(h.LID)), output.Plain(in),
-			output.Plain(out), link, output.Plain(guidText(h.Node)), output.Plain(h.Type),
-		})
+	var blocks []output.Block
+	if len(r.Links) > 0 {
+		blocks = append(blocks, r.table())
 	}
 	head := fmt.Sprintf("from %s (LID %d) to %s (LID %d): ", r.From, r.From.LID, r.To, r.To.LID)
 	verdict := output.Good(fmt.Sprintf("arrives, %s", hopCount(len(r.Hops)-1)))
@@ -222,7 +231,11 @@ func (r *traceReport) blocks() []output.Block {
 	default:
 		verdict = output.Bad(string(r.End) + ": " + r.Reason)
 	}
-	blocks := []output.Block{table, output.Line(output.Plain(head).Flow(0), verdict.Flow(0))}
+	blocks = append(blocks, output.Line(output.Plain(head).Flow(0), verdict.Flow(0)))
+	if unread := r.withoutCounters(); unread > 0 {
+		blocks = append(blocks, output.Line(output.Plain(fmt.Sprintf(
+			"error counters of %s not read: --counters reads them", hopCount(unread))).Flow(0)))
+	}
 	for _, w := range r.Warnings {
 		blocks = append(blocks, output.Line(output.Warn("warning: "+w).Flow(0)))
 	}
@@ -230,6 +243,45 @@ func (r *traceReport) blocks() []output.Block {
 		blocks = append(blocks, output.Line(output.Plain(r.otherWays()).Flow(0)))
 	}
 	return blocks
+}
+
+// table has a row for each link of the path.
+func (r *traceReport) table() output.Table {
+	table := output.Table{Columns: []output.Column{
+		{Name: "hop", Align: output.AlignRight},
+		{Name: "from"},
+		{Name: "lid", Align: output.AlignRight},
+		{Name: "to"},
+		{Name: "lid", Align: output.AlignRight},
+		{Name: "link"},
+		{Name: "errors", Wrap: true, Wide: r.withoutCounters() == len(r.Links)},
+		{Name: "from guid", Wide: true},
+		{Name: "to guid", Wide: true},
+	}}
+	for i := range r.Links {
+		l := &r.Links[i]
+		to, lid, guid := "", "", ""
+		if l.B != nil {
+			to, lid, guid = l.B.String(), lidText(l.B.LID), guidText(l.B.Node)
+		}
+		table.Rows = append(table.Rows, []output.Cell{
+			output.Plain(fmt.Sprint(i + 1)), output.Plain(l.A.String()), output.Plain(lidText(l.A.LID)),
+			output.Plain(to), output.Plain(lid), l.cell(), l.Counters.cell(&l.A, l.B),
+			output.Plain(guidText(l.A.Node)), output.Plain(guid),
+		})
+	}
+	return table
+}
+
+// withoutCounters returns the number of links of which no counter was read.
+func (r *traceReport) withoutCounters() int {
+	n := 0
+	for i := range r.Links {
+		if r.Links[i].Counters == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // otherWays returns the note on adaptive routing.
