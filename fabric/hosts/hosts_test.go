@@ -271,9 +271,93 @@ func TestLostCard(t *testing.T) {
 		lost.Devices[i].PCI.Address = fmt.Sprintf("0001:%02d:00.0", i)
 	}
 	r = hosts.Join(topology, digest(t, snaps))
-	if diff := cmp.Diff([]string{"gpu-01 has 7 of 8 compute ports"}, r.Rails.Shifted); diff != "" ||
+	if diff := cmp.Diff([]string{"gpu-01 (7 of 8)"}, r.Rails.Shifted); diff != "" ||
 		len(r.Rails.Odd) != 0 || topology.Hosts[id].Rail != nil {
 		t.Errorf("other addresses: %+v, %v; want no rails (-want +got):\n%s", r.Rails, topology.Hosts[id], diff)
+	}
+}
+
+// TestLinkless has the local host with a second port that the sweep knows, but without a link.
+func TestLinkless(t *testing.T) {
+	host := scanned(t, "01_ib_8hca")
+	host.Host.Name = "gpu-00"
+	host.Devices = host.Devices[:1]
+	second := copyOf(t, host).Devices[0].Ports[0]
+	second.Number = 2
+	host.Devices[0].Ports = append(host.Devices[0].Ports, second)
+	net := subnet.New()
+	leaf := net.Add("leaf0", mad.NodeTypeSwitch, 2)
+	card := net.Add("gpu-00 mlx5_0", mad.NodeTypeCA, 2)
+	net.Connect(leaf, 1, card, 1)
+	setGUIDs(&host.Devices[0], card)
+	second.GIDs[0].GID[15] = 2
+	topology := sweep(t, net)
+	topology.Node(card.GUID).Ports[2].Known = true
+	topology.Node(card.GUID).Ports[2].Info.PortPhysicalState = mad.PortPhysicalStatePolling
+	r := hosts.Join(topology, digest(t, []inventory.Snapshot{host}))
+	if r.Ports != 2 || r.Joined != 1 || len(r.NotSwept) != 1 || r.NotSwept[0].Port != 2 ||
+		r.NotSwept[0].Reason != "the sweep has the port without a link" {
+		t.Errorf("report = %+v, want port 2 without a link", r)
+	}
+	if got := topology.Hosts[fabric.PortID{Node: card.GUID, Port: 2}]; got.Host != "gpu-00" || got.Port != 2 {
+		t.Errorf("port 2 is %v, want it named", got)
+	}
+}
+
+// TestKinds has a machine with half of the ports beside the others, at every second leaf: its rails
+// 0 to 3 are at other leaves than those of the others, which is no fault.
+func TestKinds(t *testing.T) {
+	net := subnet.Rails(1, 4, 8)
+	snaps := railHosts(t, net, 4)
+	small := &snaps[3]
+	var devices []inventory.Device
+	for i := 0; i < 8; i += 2 {
+		devices = append(devices, small.Devices[i])
+	}
+	small.Devices = devices
+	inventory.AssignRoles(small, nil)
+	topology := sweep(t, net)
+	r := hosts.Join(topology, digest(t, snaps))
+	if r.Rails.Judged != 24 || r.Rails.NotJudged != 4 || len(r.Rails.Odd)+len(r.Rails.Shifted) != 0 {
+		t.Errorf("rails = %+v, want the 24 of the three others judged", r.Rails)
+	}
+	id := fabric.PortID{Node: net.Node("gpu-03-mlx5_6").GUID, Port: 1}
+	if got := topology.Hosts[id].String(); got != "gpu-03 mlx5_6[1] rail 3" {
+		t.Errorf("last port of the small machine = %q, want its rail 3", got)
+	}
+}
+
+// TestDescriptions has node descriptions that ibdiagnet printed of a real fabric of 7,982 adapters,
+// whose hosts they name in several forms.
+func TestDescriptions(t *testing.T) {
+	const generic = "MT4129 ConnectX7   Mellanox Technologies"
+	net := subnet.Rails(1, 1, 8)
+	snaps := railHosts(t, net, 1)
+	for _, tt := range []struct {
+		host, description string
+		want              hosts.Kind
+	}{
+		{"zoho022", "zoho022 HCA-7", ""},
+		{"kepler-h100-009", "kepler-h100-009 mlx5_0", ""},
+		{"bm-p1-hgx-228", "bm-p1-hgx-228 ibp193s0", ""},
+		{"p5-hgx-190.example.com", "P5-HGX-190 mlx5_0", ""},
+		{"run-pod-121", "run-pod-27 mlx5_9", hosts.KindOtherName},
+		{"run-pod-121", generic, hosts.KindNoHostName},
+		{"run-pod-121", "", hosts.KindNoHostName},
+	} {
+		for i := range 8 {
+			net.Node(fmt.Sprintf("gpu-00-mlx5_%d", i)).Description = tt.host + " HCA-1"
+		}
+		net.Node("gpu-00-mlx5_0").Description = tt.description + " "
+		snaps[0].Host.Name = tt.host
+		r := hosts.Join(sweep(t, net), digest(t, snaps))
+		var kind hosts.Kind
+		for _, c := range r.Contradictions {
+			kind = c.Kind
+		}
+		if kind != tt.want || len(r.Contradictions) > 1 {
+			t.Errorf("%s described as %q: %+v, want %q", tt.host, tt.description, r.Contradictions, tt.want)
+		}
 	}
 }
 
@@ -387,9 +471,13 @@ func TestPlanes(t *testing.T) {
 	if got.Device != "mlx5_1" || got.Plane != 3 || !strings.HasPrefix(got.String(), "gpu-00 mlx5_1[1] plane 3") {
 		t.Errorf("port 3 of smi1 is %v, want plane 3 of mlx5_1", got)
 	}
-	for _, n := range r.NotSwept {
-		if n.Device == "mlx5_1" {
-			t.Errorf("mlx5_1 is not in the sweep, want it joined by its planes: %+v", n)
-		}
+	if len(r.NotSwept) != 1 || r.NotSwept[0].Device != "mlx5_0" || r.NotSwept[0].Plane != 0 || r.Joined != 5 {
+		t.Errorf("%d joined, not swept %+v; want mlx5_1 with four planes, and mlx5_0 missing once",
+			r.Joined, r.NotSwept)
+	}
+	net.Disconnect(smi, 3)
+	r = hosts.Join(sweep(t, net), digest(t, []inventory.Snapshot{host}))
+	if len(r.NotSwept) != 2 || r.NotSwept[1].Device != "mlx5_1" || r.NotSwept[1].Plane != 3 {
+		t.Errorf("without the cable of plane 3: not swept %+v", r.NotSwept)
 	}
 }

@@ -18,8 +18,8 @@ type Report struct {
 	Joined int `json:"joined"`
 	// Functions are the ports of virtual functions and sub-functions, which a subnet doesn't see.
 	Functions int `json:"functions"`
-	// NotSwept are the ports of hosts that aren't in the sweep, Unknown the adapters of the sweep
-	// that are of no host, and NoPorts the hosts without an InfiniBand port.
+	// NotSwept are the ports of hosts that aren't in the sweep or have no link there, Unknown the
+	// adapters of the sweep that are of no host, and NoPorts the hosts without an InfiniBand port.
 	NotSwept []NotSwept    `json:"notSwept"`
 	Unknown  []UnknownPort `json:"unknown"`
 	NoPorts  []string      `json:"noPorts"`
@@ -28,7 +28,7 @@ type Report struct {
 	Rails          RailReport      `json:"rails"`
 }
 
-// NotSwept is a port of a host that isn't in the sweep.
+// NotSwept is a port of a host that isn't in the sweep, or has no link there.
 type NotSwept struct {
 	Host       string  `json:"host"`
 	Device     string  `json:"device"`
@@ -54,6 +54,7 @@ type joiner struct {
 	t      *fabric.Topology
 	hosts  []*Host
 	rails  map[portKey]int
+	kind   []int // of the hosts: the number of compute ports that they should have
 	report Report
 
 	byGUID map[ib.GUID]fabric.PortID
@@ -219,13 +220,16 @@ func (j *joiner) count(through map[portKey]fabric.PortID) {
 		}
 	}
 	for key, p := range j.ports() {
-		_, direct := j.at[key]
+		id, direct := j.at[key]
 		_, indirect := through[key]
+		linkless := direct && j.linkless(id)
 		switch {
 		case p.Function != "":
 			r.Functions++
 			continue
-		case direct, indirect, j.hasPlane(key):
+		case p.Plane > 0 && !j.hasPlane(key):
+			continue // the subnet has the card as one port, or not at all
+		case direct && !linkless, indirect, !direct && p.Plane == 0 && j.hasPlane(key):
 			r.Ports++
 			r.Joined++
 			continue
@@ -234,18 +238,18 @@ func (j *joiner) count(through map[portKey]fabric.PortID) {
 		r.NotSwept = append(r.NotSwept, NotSwept{
 			Host: j.hosts[key.host].Name, Device: p.Device, Port: p.Number, Plane: p.Plane,
 			PCIAddress: p.PCIAddress,
-			Rail:       j.railOf(key), PortGUID: p.PortGUID, State: p.State, Reason: j.whyNotSwept(p),
+			Rail:       j.railOf(key), PortGUID: p.PortGUID, State: p.State, Reason: j.whyNotSwept(p, linkless),
 			Source: j.hosts[key.host].Source,
 		})
 	}
 }
 
-// hasPlane reports whether the sweep has a plane of a multi-plane port, which itself isn't in it.
+// hasPlane reports whether the sweep has a plane of the device of a port.
 func (j *joiner) hasPlane(key portKey) bool {
 	p := j.port(key)
 	for i := range j.hosts[key.host].Ports {
 		other := portKey{key.host, i}
-		if o := j.port(other); o.Plane > 0 && p.Plane == 0 && o.Device == p.Device {
+		if o := j.port(other); o.Plane > 0 && o.Device == p.Device {
 			if _, ok := j.at[other]; ok {
 				return true
 			}
@@ -254,10 +258,18 @@ func (j *joiner) hasPlane(key portKey) bool {
 	return false
 }
 
+// linkless reports whether the sweep has a port, but without a link.
+func (j *joiner) linkless(id fabric.PortID) bool {
+	p := j.t.Port(id)
+	return p.Known && !p.IsLinkUp()
+}
+
 // whyNotSwept says what the host knows about a port that isn't in the sweep.
-func (j *joiner) whyNotSwept(p *Port) string {
+func (j *joiner) whyNotSwept(p *Port, linkless bool) string {
 	origin := j.t.Port(j.t.Origin)
 	switch {
+	case linkless:
+		return "the sweep has the port without a link"
 	case !p.Up && p.State != unknownState:
 		return "the port was " + p.State + " when the host was recorded"
 	case p.PortGUID.IsZero() && p.NodeGUID.IsZero():

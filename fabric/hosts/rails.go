@@ -20,12 +20,13 @@ import (
 type RailReport struct {
 	Pairing consensus.Pairing `json:"pairing"` // how the rails were numbered
 	// Judged are the ports that were compared with those of other hosts; NotJudged those with a
-	// rail for which there are none: no other host shares a leaf with its other rails.
+	// rail for which there are none: no other host with as many rails shares a leaf with its other
+	// rails.
 	Judged    int       `json:"judged"`
 	NotJudged int       `json:"notJudged"`
 	Odd       []OddHost `json:"odd"`
-	// Shifted are hosts with fewer compute ports than most whose rails can't be told: they aren't
-	// judged.
+	// Shifted are hosts that lack compute ports, "gpu-01 (7 of 8)", and whose PCI addresses don't
+	// tell which: their rails aren't numbered.
 	Shifted []string `json:"shifted,omitempty"`
 }
 
@@ -105,9 +106,10 @@ func (j *joiner) railOf(key portKey) *int {
 	return nil
 }
 
-// renumber numbers the rails of hosts with fewer compute ports than most: the inventory numbers
-// them without a gap, so that every rail behind the missing one would be compared with its
-// neighbour.
+// renumber numbers the rails of hosts that lack a card: the inventory numbers the others without a
+// gap, so that every rail behind the missing one would be compared with its neighbour. Hosts with
+// half of the usual compute ports or fewer are another kind of machine: they keep their numbers and
+// are compared with each other.
 func (j *joiner) renumber() {
 	count := map[int]int{}
 	for _, h := range j.hosts {
@@ -121,9 +123,11 @@ func (j *joiner) renumber() {
 	}
 	byAddress := j.railsByAddress(usual)
 	for h, host := range j.hosts {
-		if host.compute >= usual || host.compute == 0 {
+		j.kind = append(j.kind, host.compute)
+		if host.compute >= usual || 2*host.compute <= usual {
 			continue
 		}
+		j.kind[h] = usual
 		numbers, ok := map[portKey]int{}, true
 		used := map[int]bool{}
 		for key := range j.railPorts(h) {
@@ -131,7 +135,7 @@ func (j *joiner) renumber() {
 			ok = ok && known && !used[rail]
 			numbers[key], used[rail] = rail, true
 		}
-		name := fmt.Sprintf("%s has %d of %d compute ports", host.Name, host.compute, usual)
+		name := fmt.Sprintf("%s (%d of %d)", host.Name, host.compute, usual)
 		if !ok {
 			j.report.Rails.Shifted = append(j.report.Rails.Shifted, name)
 			for key := range numbers {
@@ -141,7 +145,7 @@ func (j *joiner) renumber() {
 		}
 		maps.Copy(j.rails, numbers)
 		j.report.Rails.Pairing.Realigned = append(j.report.Rails.Pairing.Realigned,
-			name+": its rails are numbered by the PCI addresses of the other hosts")
+			name+": numbered by the PCI addresses of the other hosts")
 	}
 }
 
@@ -200,12 +204,14 @@ type places struct {
 	leaf  map[int]map[slot]ib.GUID // by host
 	port  map[int]map[slot]fabric.PortID
 	hosts map[ib.GUID][]int // by leaf, each once
+	kind  []int             // of the hosts: only those of one kind are compared
 }
 
 // judgeRails compares the leaves of each host's rails with those of the hosts that share leaves
 // with its other rails.
 func (j *joiner) judgeRails() {
 	p := j.places()
+	p.kind = j.kind
 	for h := range j.hosts {
 		slots := slices.SortedFunc(maps.Keys(p.leaf[h]), func(a, b slot) int {
 			return cmp.Or(a.rail-b.rail, a.plane-b.plane)
@@ -240,7 +246,9 @@ func (j *joiner) judgeRails() {
 // places finds the leaf of each rail. A rail that is connected to no switch, or that isn't in the
 // sweep, has none.
 func (j *joiner) places() places {
-	p := places{map[int]map[slot]ib.GUID{}, map[int]map[slot]fabric.PortID{}, map[ib.GUID][]int{}}
+	p := places{
+		leaf: map[int]map[slot]ib.GUID{}, port: map[int]map[slot]fabric.PortID{}, hosts: map[ib.GUID][]int{},
+	}
 	for key := range j.ports() {
 		id, ok := j.at[key]
 		rail, numbered := j.rails[key]
@@ -274,7 +282,7 @@ func (p *places) usual(host int, s slot) (leaf ib.GUID, with, against, of int) {
 			continue
 		}
 		for _, h := range p.hosts[at] {
-			if h != host {
+			if h != host && p.kind[h] == p.kind[host] {
 				weight[h]++
 			}
 		}

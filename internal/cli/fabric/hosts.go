@@ -155,7 +155,7 @@ func hostCounts(r *hosts.Report, named bool) string {
 		english.Count(r.Ports, "InfiniBand port"))
 	var more []string
 	if k := len(r.NotSwept); k > 0 {
-		more = append(more, fmt.Sprintf("%d not in the sweep", k))
+		more = append(more, fmt.Sprintf("%d not in the sweep or without a link", k))
 	}
 	if k := len(r.NoPorts); k > 0 {
 		more = append(more, english.Count(k, "host")+" without an InfiniBand port")
@@ -176,7 +176,7 @@ func hostCounts(r *hosts.Report, named bool) string {
 }
 
 func notSweptTable(r *hosts.Report) []output.Block {
-	table := output.Table{Title: "Not in the sweep", Columns: []output.Column{
+	table := output.Table{Title: "Not in the sweep, or without a link", Columns: []output.Column{
 		{Name: "port"}, {Name: "pci address"}, {Name: "port guid"}, {Name: "reason", Wrap: true},
 	}}
 	for _, p := range r.NotSwept {
@@ -239,7 +239,7 @@ func railBlocks(r *hosts.Report) []output.Block {
 		if rails.NotJudged == 0 {
 			text += "no joined port has a rail number and a switch"
 		} else {
-			text += "no two hosts share a leaf with another rail"
+			text += "no two hosts with as many rails share leaves"
 		}
 	} else {
 		text += fmt.Sprintf("%s compared with the other hosts at the same leaves", english.Count(rails.Judged, "port"))
@@ -253,12 +253,14 @@ func railBlocks(r *hosts.Report) []output.Block {
 		}
 	}
 	blocks = append(blocks, output.Line(output.Plain(text).Flow(0)))
-	for _, line := range rails.Pairing.Realigned {
-		blocks = append(blocks, output.Line(output.Plain("note: "+line).Flow(0)))
+	const shown = 8
+	if list := rails.Pairing.Realigned; len(list) > 0 {
+		blocks = append(blocks, output.Line(output.Plain(
+			"note: hosts that lack compute ports: "+english.List(list, shown)).Flow(0)))
 	}
-	for _, line := range rails.Shifted {
-		blocks = append(blocks, output.Line(output.Warn("warning: "+line+
-			", and its PCI addresses don't tell which: its rails are not numbered").Flow(0)))
+	if list := rails.Shifted; len(list) > 0 {
+		blocks = append(blocks, output.Line(output.Warn("warning: hosts that lack compute ports, without rails, "+
+			"because their PCI addresses don't tell which: "+english.List(list, shown)).Flow(0)))
 	}
 	return blocks
 }

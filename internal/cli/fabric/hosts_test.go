@@ -85,15 +85,15 @@ func TestHosts(t *testing.T) {
 	}{
 		{[]string{"links", "su0-rail3"}, cli.ExitOK, []string{
 			"su0-rail3[2] gpu-01 mlx5_3[1] rail 3 ACTIVE",
-			"5 hosts: 39 of 40 InfiniBand ports in the sweep; 1 not in the sweep; 8 adapter ports of the sweep " +
-				"without a host (-o wide has the names)",
+			"5 hosts: 39 of 40 InfiniBand ports in the sweep; 1 not in the sweep or without a link; 8 adapter " +
+				"ports of the sweep without a host (-o wide has the names)",
 			// the only other host at gpu-03's leaves has lost its rail 6
 			"rails: 38 ports compared with the other hosts at the same leaves, 1 without such hosts not judged: " +
 				"each rail is at one leaf",
 		}},
 		{[]string{"links", "gpu-01 rail 3", "-o", "wide"}, cli.ExitOK, []string{
 			"gpu-01 mlx5_3[1] rail 3: SymbolErrorCounter 7",
-			"Not in the sweep", "gpu-04 mlx5_6[1] rail 6 0000:ba:00.0",
+			"Not in the sweep, or without a link", "gpu-04 mlx5_6[1] rail 6 0000:ba:00.0",
 			"Without a host", "gpu-05 mlx5_7[1]",
 		}},
 		{[]string{"hosts", "gpu-01 mlx5_3[1] rail 3"}, cli.ExitOK, []string{"gpu-01 mlx5_3 rail 3", "su0-rail3[2]"}},
