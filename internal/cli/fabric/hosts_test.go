@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,10 +16,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/fabric/hosts"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/cli/clitest"
 	"github.com/rdmakit/rdmakit/internal/sim/subnet"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
+	"github.com/rdmakit/rdmakit/internal/text/output"
 	"github.com/rdmakit/rdmakit/inventory"
+	"github.com/rdmakit/rdmakit/launch/consensus"
+	"github.com/rdmakit/rdmakit/launch/consensus/inputs"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
 
@@ -186,6 +192,34 @@ func TestHostsFaults(t *testing.T) {
 		t.Errorf("links doesn't print the contradiction:\n%s", got)
 	}
 	runOn(t, sweptRails(t, net), cli.ExitOK, "--hosts", dir, "links")
+}
+
+// TestHostsOfReadings joins both readings of errors --interval, and the file of --rescan.
+func TestHostsOfReadings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := subnet.Rails(1, 2, 8)
+		app := clitest.NewApp(Commands())
+		app.Out, app.Log = output.New(output.Options{}), slog.New(slog.DiscardHandler)
+		list, _, err := hosts.Read(t.Context(), inputs.Files{Names: []string{bundles(t, net, 2)}}, consensus.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		net.Delay = time.Millisecond
+		view := &fabricView{transport: net.Transport("gpu-00-mlx5_0"), hosts: list}
+		flags := &fabricFlags{}
+		if err := sweep(t.Context(), app, view, flags, fabric.Options{Counters: true}); err != nil {
+			t.Fatal(err)
+		}
+		earlier := readAgain(t.Context(), app, view, flags, time.Second)
+		if earlier == nil || view.Topology == earlier || len(view.Hosts) != 16 || view.joined == nil {
+			t.Errorf("the second reading has %d ports with hosts, want 16", len(view.Hosts))
+		}
+		view.previous = earlier
+		view.join()
+		if len(earlier.Hosts) != 16 {
+			t.Errorf("the topology of --rescan has %d ports with hosts, want 16", len(earlier.Hosts))
+		}
+	})
 }
 
 // TestBadHosts names inputs that are no hosts.
