@@ -65,6 +65,7 @@ type InputResult struct {
 func tables() []forms.Table {
 	return []forms.Table{
 		nccl.Table(), ucx.Mooncake(), ucx.Table(), nvshmem.Table(), fabric.OpenSM(), verbs.Perftest(), kernel.Table(),
+		torch.Hangs(), verbs.Pasted(),
 		fabric.Kubernetes(), fabric.Commands(), torch.Table(), ucx.Libfabric(), verbs.Other(),
 	}
 }

@@ -82,6 +82,8 @@ const (
 	MooncakeFailed  Kind = "mooncake.transfer" // [status device peer retries]
 	LibfabricError  Kind = "libfabric.error"   // [provider status text]
 	MPIError        Kind = "mpi.error"         // [what]: an echo
+	ProgramHang     Kind = "program.hang"      // [what]: no progress, or ended by a time limit
+	NCCLRAS         Kind = "nccl.ras"          // [counts]: equal, or different between ranks
 	ProgramKilled   Kind = "program.killed"    // [signal host rank]: OOM killer, SIGKILL, a traceback of Python
 	PythonTraceback Kind = "python.traceback"  // [exception]
 )

@@ -55,9 +55,12 @@ func (c *collector) failed(n *Node) bool {
 // differencesOf returns what should be equal on all nodes and isn't.
 func differencesOf(f *Facts) []Difference {
 	var list []Difference
+	jobs := jobsOf(f.Nodes)
 	compare := func(what string, valueOf func(n *Node) []Value) {
-		if d, differs := differenceOf(f.Nodes, what, valueOf); differs {
-			list = append(list, d)
+		for _, nodes := range jobs {
+			if d, differs := differenceOf(nodes, what, valueOf); differs {
+				list = append(list, d)
+			}
 		}
 	}
 	compare("network", func(n *Node) []Value { return n.Networks })
@@ -77,6 +80,30 @@ func differencesOf(f *Facts) []Difference {
 		compare(name, func(n *Node) []Value { return n.Variable(name) })
 	}
 	return list
+}
+
+// jobsOf returns the nodes of each job, with those of which the job isn't known.
+func jobsOf(nodes []*Node) [][]*Node {
+	var numbers []int
+	for _, n := range nodes {
+		if n.Job != 0 && !slices.Contains(numbers, n.Job) {
+			numbers = append(numbers, n.Job)
+		}
+	}
+	if len(numbers) < 2 {
+		return [][]*Node{nodes}
+	}
+	var jobs [][]*Node
+	for _, number := range numbers {
+		var job []*Node
+		for _, n := range nodes {
+			if n.Job == number || n.Job == 0 {
+				job = append(job, n)
+			}
+		}
+		jobs = append(jobs, job)
+	}
+	return jobs
 }
 
 // nodeSpecific reports whether a variable may differ between nodes.

@@ -22,6 +22,10 @@ type Facts struct {
 	Silent []Silence
 	// Differences are values that are not equal on all nodes and should be.
 	Differences []Difference
+	// GDR is "on" or "off" if network transfers use GPU Direct RDMA or not, "" if no line tells.
+	GDR string
+	// Ranks is the number of ranks of the job, 0 if no line tells.
+	Ranks int
 	// Hidden says what can't be seen in these logs, so that its absence proves nothing, and which
 	// setting would show it.
 	Hidden []string
@@ -47,8 +51,13 @@ type Node struct {
 	Bootstrap []Value
 	// Environment has variables in the order in which they were read.
 	Environment []Setting
+	// Job tells nodes of different jobs in the same logs apart: nodes that share a communicator
+	// have the same number; 0 is unknown.
+	Job int
 	// Started and Completed are the ranks whose initialization did.
 	Started, Completed []int
+	// LIDs reports that a program has printed a LID that isn't 0: the port is InfiniBand.
+	LIDs bool
 	// NoDevice reports that NCCL found no RDMA device there.
 	NoDevice []evidence.Place
 }

@@ -12,19 +12,69 @@ import (
 
 // failureKinds are the events that can be the origin of what went wrong.
 var failureKinds = []evidence.Kind{
-	evidence.NCCLCompletion, evidence.NCCLVerb, evidence.NCCLAsync, evidence.NCCLConnect, evidence.NCCLSocketType,
-	evidence.NCCLTruncated, evidence.NCCLFamily, evidence.NCCLMismatch, evidence.NCCLNoNetwork, evidence.NCCLFault,
-	evidence.NCCLMerge, evidence.NCCLUnequal, evidence.NCCLMagic, evidence.UCXCompletion, evidence.UCXTimeout,
-	evidence.UCXAddress, evidence.UCXVerb, evidence.UCXNoDevice, evidence.UCXUnreachable, evidence.UCXDevX,
-	evidence.MooncakeVerb, evidence.MooncakeFailed, evidence.GlooConnect, evidence.DeepEPTimeout, evidence.NVSHMEMError,
-	evidence.NVSHMEMInit, evidence.NVSHMEMPeermem, evidence.NIXLError, evidence.LibfabricError, evidence.VLLMBroadcast,
-	evidence.TorchWatchdog, evidence.TorchStuck, evidence.TorchMismatch, evidence.TorchStore, evidence.ProgramKilled,
-	evidence.PerftestCompletion, evidence.PerftestModify, evidence.PerftestMemory, evidence.PerftestDevice,
-	evidence.PerftestConnect, evidence.CMAEvent, evidence.MLX5CQE, evidence.VerbsCompletion, evidence.VerbsAsync,
-	evidence.VerbsError, evidence.KernelHealth, evidence.KernelHardware, evidence.KernelSymbol, evidence.KernelModule,
-	evidence.KernelQP, evidence.KernelCQE, evidence.KernelOOM, evidence.KernelGPU, evidence.KernelIOMMU,
-	evidence.KernelReset, evidence.KernelLink, evidence.KernelCommand, evidence.OpenSMError, evidence.K8sVF,
-	evidence.K8sNamespace, evidence.K8sOperator, evidence.EFAError,
+	evidence.NCCLCompletion,
+	evidence.NCCLVerb,
+	evidence.NCCLAsync,
+	evidence.NCCLConnect,
+	evidence.NCCLSocketType,
+	evidence.NCCLTruncated,
+	evidence.NCCLFamily,
+	evidence.NCCLMismatch,
+	evidence.NCCLNoNetwork,
+	evidence.NCCLFault,
+	evidence.NCCLMerge,
+	evidence.NCCLUnequal,
+	evidence.NCCLMagic,
+	evidence.UCXCompletion,
+	evidence.UCXTimeout,
+	evidence.UCXAddress,
+	evidence.UCXVerb,
+	evidence.UCXNoDevice,
+	evidence.UCXUnreachable,
+	evidence.UCXDevX,
+	evidence.MooncakeVerb,
+	evidence.MooncakeFailed,
+	evidence.GlooConnect,
+	evidence.DeepEPTimeout,
+	evidence.NVSHMEMError,
+	evidence.NVSHMEMInit,
+	evidence.NVSHMEMPeermem,
+	evidence.NIXLError,
+	evidence.LibfabricError,
+	evidence.VLLMBroadcast,
+	evidence.TorchWatchdog,
+	evidence.ProgramHang,
+	evidence.TorchStuck,
+	evidence.TorchMismatch,
+	evidence.TorchStore,
+	evidence.ProgramKilled,
+	evidence.PerftestCompletion,
+	evidence.PerftestModify,
+	evidence.PerftestMemory,
+	evidence.PerftestDevice,
+	evidence.PerftestConnect,
+	evidence.CMAEvent,
+	evidence.MLX5CQE,
+	evidence.VerbsCompletion,
+	evidence.VerbsAsync,
+	evidence.VerbsError,
+	evidence.KernelHealth,
+	evidence.KernelHardware,
+	evidence.KernelSymbol,
+	evidence.KernelModule,
+	evidence.KernelQP,
+	evidence.KernelCQE,
+	evidence.KernelOOM,
+	evidence.KernelGPU,
+	evidence.KernelIOMMU,
+	evidence.KernelReset,
+	evidence.KernelLink,
+	evidence.KernelCommand,
+	evidence.OpenSMError,
+	evidence.K8sVF,
+	evidence.K8sNamespace,
+	evidence.K8sOperator,
+	evidence.EFAError,
 }
 
 // echoKinds are events that only follow from others.
@@ -43,7 +93,12 @@ func isEcho(e *evidence.Event) bool { return e.Fields["status"] == statusFlushed
 // nothing else.
 func waits(k evidence.Kind) bool {
 	switch k {
-	case evidence.TorchWatchdog, evidence.VLLMBroadcast, evidence.NIXLError, evidence.TorchStore, evidence.NCCLMagic:
+	case evidence.TorchWatchdog,
+		evidence.ProgramHang,
+		evidence.VLLMBroadcast,
+		evidence.NIXLError,
+		evidence.TorchStore,
+		evidence.NCCLMagic:
 		return true
 	}
 	return false
@@ -199,7 +254,7 @@ func comparableTimes(list []*Failure) bool {
 // compareFailures orders the likely origin first: by depth, then by time if all have one, else by
 // line within a file.
 func compareFailures(a, b *Failure, timed bool) int {
-	if c := cmp.Compare(depth(a.Event.Kind), depth(b.Event.Kind)); c != 0 {
+	if c := cmp.Compare(depth(a.Event), depth(b.Event)); c != 0 {
 		return c
 	}
 	if timed {
@@ -215,13 +270,17 @@ func compareFailures(a, b *Failure, timed bool) int {
 
 // depth is 0 for what cuts off a node by itself, 2 for programs that waited for others, and 1 for
 // all other failures.
-func depth(k evidence.Kind) int {
-	switch k {
+func depth(e *evidence.Event) int {
+	switch e.Kind {
 	case evidence.KernelHealth, evidence.KernelHardware, evidence.KernelOOM, evidence.KernelGPU, evidence.KernelIOMMU,
 		evidence.KernelSymbol:
 		return 0
+	case evidence.NCCLFault:
+		if e.Fields["what"] == "recovery" { // what ended the connection for good
+			return 0
+		}
 	}
-	if waits(k) {
+	if waits(e.Kind) {
 		return 2
 	}
 	return 1

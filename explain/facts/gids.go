@@ -2,6 +2,7 @@ package facts
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -49,6 +50,11 @@ func (c *collector) otherNodes() {
 				gid = e.Fields["localGID"]
 			}
 			d.addGID(e.Fields["gidIndex"], gid, e.Place)
+		}
+	}
+	for e := range c.facts.Store.Of(evidence.PerftestAddress) {
+		if lid := strings.Trim(e.Fields["lid"], "0x"); lid != "" {
+			c.node(e.Process).LIDs = true
 		}
 	}
 	for e := range c.facts.Store.Of(evidence.NCCLCompletion) {

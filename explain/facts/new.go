@@ -13,13 +13,24 @@ const maxPlaces = 3
 
 // New collects the facts of the events in a store.
 func New(store *evidence.Store) *Facts {
-	c := collector{facts: &Facts{Store: store}, nodes: map[string]*Node{}, ofFile: map[string][]*Node{}}
+	c := collector{
+		facts:  &Facts{Store: store},
+		nodes:  map[string]*Node{},
+		ofFile: map[string][]*Node{},
+		listed: map[*Node]bool{},
+	}
 	c.collectNodes()
 	c.facts.Libraries = librariesOf(store)
 	c.collectFailures()
 	c.facts.Silent = c.silent()
 	c.facts.Differences = differencesOf(c.facts)
 	c.facts.Hidden = hiddenIn(c.facts)
+	c.facts.GDR = gpuDirect(store)
+	for e := range store.Of("nccl.") {
+		if n, ok := e.Fields.Int("nranks"); ok && n > c.facts.Ranks && e.Fields["parent"] == "" {
+			c.facts.Ranks = n
+		}
+	}
 	return c.facts
 }
 
@@ -28,6 +39,8 @@ type collector struct {
 	facts  *Facts
 	nodes  map[string]*Node
 	ofFile map[string][]*Node
+	jobs   int
+	listed map[*Node]bool // nodes for which NCCL listed devices
 }
 
 // node returns the node of a process: that of its host name, or else the only one of its file, or
@@ -98,6 +111,60 @@ func (c *collector) collectNodes() {
 		}
 	}
 	c.otherNodes()
+	c.inferNetworks()
+	c.findJobs()
+}
+
+// findJobs numbers the jobs: nodes belong to one if they share the identifier of a communicator.
+func (c *collector) findJobs() {
+	byComm := map[string]int{}
+	for e := range c.facts.Store.Of(evidence.NCCLInitStart) {
+		id := e.Fields["commid"]
+		if id == "" {
+			continue
+		}
+		n := c.node(e.Process)
+		switch known := byComm[id]; {
+		case known == 0 && n.Job == 0:
+			c.jobs++
+			n.Job = c.jobs
+			byComm[id] = n.Job
+		case known == 0:
+			byComm[id] = n.Job
+		case n.Job == 0:
+			n.Job = known
+		case n.Job != known:
+			c.joinJobs(n.Job, known, byComm)
+		}
+	}
+}
+
+// joinJobs gives two jobs that turn out to be one the same number.
+func (c *collector) joinJobs(from, to int, byComm map[string]int) {
+	for _, n := range c.facts.Nodes {
+		if n.Job == from {
+			n.Job = to
+		}
+	}
+	for id, job := range byComm {
+		if job == from {
+			byComm[id] = to
+		}
+	}
+}
+
+// inferNetworks sets the network of nodes whose log has no line about the decision, as before NCCL
+// 2.5: sockets are listed only if NCCL has come to them, and devices only if it found some.
+func (c *collector) inferNetworks() {
+	for _, n := range c.facts.Nodes {
+		switch {
+		case len(n.Networks) > 0:
+		case len(n.Sockets) > 0:
+			n.Networks = []Value{{Text: "Socket", Places: n.Sockets[0].Places}}
+		case len(n.NoDevice) == 0 && c.listed[n]:
+			n.Networks = []Value{{Text: "IB", Places: n.Devices[0].Places}}
+		}
+	}
 }
 
 // nodeFact takes what an event says of its node.
@@ -122,6 +189,7 @@ func (c *collector) nodeFact(e *evidence.Event) {
 		}
 	case evidence.NCCLDevices:
 		n := c.node(e.Process)
+		c.listed[n] = f["devices"] != "" || c.listed[n]
 		for s := range strings.FieldsSeq(f["devices"]) {
 			name, link, _ := strings.Cut(s, "/")
 			device, port, _ := strings.Cut(name, ":")
@@ -241,4 +309,37 @@ func (n *Node) byIndex(e *evidence.Event) *Device {
 		return nil // a virtual device, or the list isn't in the log
 	}
 	return n.Devices[index]
+}
+
+// gpuDirect returns whether network transfers use GPU Direct RDMA: channels decide, then what NCCL
+// says when all are connected, then the capability of the devices.
+func gpuDirect(store *evidence.Store) string {
+	seen := map[string]bool{}
+	for e := range store.Of(evidence.NCCLChannel) {
+		if g := e.Fields["gdr"]; g != "" {
+			seen[g] = true
+		}
+	}
+	if len(seen) == 0 {
+		for e := range store.Of(evidence.NCCLConnected) {
+			switch e.Fields["gdr"] {
+			case "1":
+				seen["yes"] = true
+			case "0":
+				seen["no"] = true
+			}
+		}
+	}
+	switch {
+	case seen["yes"]:
+		return "on"
+	case seen["no"]:
+		return "off"
+	}
+	for e := range store.Of(evidence.NCCLGDR) {
+		if e.Fields["enabled"] == "no" {
+			return "off"
+		}
+	}
+	return ""
 }

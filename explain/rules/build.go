@@ -213,6 +213,9 @@ func link(x *facts.Failure) facts.Link {
 		case "RoCE", "Ethernet":
 			return facts.LinkRoCE
 		}
+		if x.Node.LIDs {
+			return facts.LinkInfiniBand
+		}
 		for _, g := range [...]string{x.Event.Fields["localGID"], x.Event.Fields["remoteGID"]} {
 			if strings.HasPrefix(g, "::ffff:") {
 				return facts.LinkRoCE

@@ -133,7 +133,7 @@ func findInvalidRequest(f *facts.Facts) []Finding {
 	mtu := c.add("mtu-differs", "the path MTUs of the two ends differ", common)
 	if d, ok := difference(f, "MTU"); ok {
 		mtu.supports(decisive, "the queue pairs show it: "+values(d))
-		if l, ok := f.Library("nccl"); ok {
+		if l, ok := f.Library("nccl"); ok && f.Store.Has(evidence.NCCLQP) {
 			if _, certain := l.Between("2.20", "2.29.99"); certain {
 				mtu.proves(
 					"NCCL 2.20 to 2.29 breaks with different MTUs: each receiving queue pair gets the sender's",
@@ -141,7 +141,8 @@ func findInvalidRequest(f *facts.Facts) []Finding {
 			}
 		}
 	}
-	if l, ok := f.Library("nccl"); ok {
+	_, rccl := f.Library("rccl")
+	if l, ok := f.Library("nccl"); ok && !rccl {
 		if possible, _ := l.Between("2.20", "2.29.99"); possible {
 			mtu.supports(hint, "this NCCL gives the receiver the sender's MTU (2.20 to 2.29)", l.Place()...)
 			d := c.add(
@@ -174,20 +175,23 @@ func findInvalidRequest(f *facts.Facts) []Finding {
 
 // rcclFlush adds the defect of RCCL's flush, whose queue pair is connected to itself.
 func rcclFlush(f *facts.Facts, c *candidates, list []*facts.Failure) {
-	l, ok := f.Library("rccl")
-	if !ok {
-		return
-	}
-	d := c.add("defect:rccl-flush", "RCCL's flush of GPU memory fails on its own loopback queue pair", usual)
+	l, rccl := f.Library("rccl")
+	var loop *facts.Failure
 	devices := map[string]bool{}
 	for _, x := range list {
 		devices[x.Device] = true
-		if g := x.Event.Fields["localGID"]; g != "" && g == x.Event.Fields["remoteGID"] {
-			d.supports(decisive, "local and remote GID are the same: a loopback, not the wire", x.Event.Place)
-			break
+		if g := x.Event.Fields["localGID"]; loop == nil && g != "" && g == x.Event.Fields["remoteGID"] {
+			loop = x
 		}
 	}
-	d.supports(hint, "the library is RCCL", l.Place()...).
+	if !rccl && loop == nil {
+		return
+	}
+	d := c.add("defect:rccl-flush", "RCCL's flush of GPU memory fails on its own loopback queue pair", usual)
+	if loop != nil {
+		d.supports(decisive, "local and remote GID are the same: a loopback, not the wire", loop.Event.Place)
+	}
+	d.supportsIf(rccl, strong, "the library is RCCL, whose releases of 2026 had this defect", l.Place()...).
 		supportsIf(len(devices) > 2, hint, fmt.Sprintf("it is on %d cards at once", len(devices))).
 		todo("compare local and remote GID of the lines; a later RCCL", "a later RCCL, or DMA-BUF off").
 		from("ROCm/rocm-systems#11174", "ROCm/rocm-systems#9417")

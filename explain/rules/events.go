@@ -77,6 +77,13 @@ func eventRules() []Rule {
 			),
 		},
 		{
+			ID: "RDX-145", Name: "recovery", Title: "NCCL could not recover a port",
+			Explanation: "After a port error NCCL 2.30 connects anew with the GID index that it had; the table has " +
+				"changed meanwhile.",
+			Sources: []string{"NVIDIA/nccl#2157"},
+			Find:    faultOf("recovery", "NCCL could not recover a port", recoveryCauses),
+		},
+		{
 			ID:          "RDX-144",
 			Name:        "resiliency",
 			Title:       "NCCL's recovery lost a request",
@@ -86,7 +93,8 @@ func eventRules() []Rule {
 				"cts-unused",
 				"NCCL's recovery lost a request",
 				func(_ *facts.Facts, c *candidates, x *facts.Failure) {
-					c.add("defect:nccl-resiliency", "an open defect of NCCL 2.28.9 to 2.30.7 with resiliency", common).
+					c.add("defect:nccl-resiliency-cts", "an open defect of NCCL 2.28.9 to 2.30.7 with "+
+						"resiliency", common).
 						supports(usual, "the line is that of this defect", x.Event.Place).
 						todo("the same job with resiliency off", "resiliency off").
 						from("NVIDIA/nccl#2334")
@@ -94,6 +102,18 @@ func eventRules() []Rule {
 			),
 		},
 	}
+}
+
+func recoveryCauses(f *facts.Facts, c *candidates, _ *facts.Failure) {
+	d := c.add("defect:nccl-resiliency-gid", "NCCL 2.30's recovery keeps the old GID index", usual)
+	moved := c.add("gid-moved", "the GID table changed, and the index is empty now", usual)
+	if e := firstOf(f, evidence.NCCLVerbRetry, "errno", "61"); e != nil {
+		d.supports(strong, e.Text, e.Place)
+		moved.supports(strong, e.Text, e.Place)
+	}
+	d.todo("show_gids before and after", "a later NCCL; restart the job").from("NVIDIA/nccl#2157")
+	moved.todo("show_gids", "stable addresses")
+	c.add("link-flap", "the link stayed down", usual).todo("the port's state", "repair the link")
 }
 
 // faultOf returns the search for a warning that stands for one cause.
@@ -208,9 +228,30 @@ func externalPlugin(f *facts.Facts, c *candidates) {
 		if v, p, ok := variable(f, "NCCL_IB_DISABLE"); ok && v == "1" {
 			x.supports(decisive, "NCCL_IB_DISABLE=1, and still verbs are called", p...)
 		}
+		for y := range f.Store.Of(evidence.NCCLVerb) {
+			if source := y.Fields["source"]; strings.Contains(source, "ib_plugin") ||
+				strings.HasSuffix(strings.Split(source, ":")[0], ".c") {
+				x.supports(strong, "the line is of the plugin's source file "+source, y.Place)
+				break
+			}
+		}
+		if y := pluginLine(f); y != nil {
+			x.supports(strong, "the line is of the plugin's source file "+y.Fields["source"], y.Place)
+		}
 		x.todo("the line \"P2P plugin\"", "NCCL_IBEXT_DISABLE=1, or remove the plugin").from("NVIDIA/nccl-tests#227")
 		return
 	}
+}
+
+// pluginLine returns a call that failed in a C file: NCCL's own files are C++.
+func pluginLine(f *facts.Facts) *evidence.Event {
+	for e := range f.Store.Of(evidence.NCCLVerb) {
+		file, _, _ := strings.Cut(e.Fields["source"], ":")
+		if strings.HasSuffix(file, ".c") {
+			return e
+		}
+	}
+	return nil
 }
 
 func findPlugin(f *facts.Facts) []Finding {

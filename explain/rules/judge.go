@@ -12,7 +12,7 @@ import (
 func All() []Rule {
 	return slices.Concat(
 		[]Rule{timeoutRule()}, completionRules(), []Rule{modifyRule()}, memoryRules(), networkRules(), eventRules(),
-		programRules(), systemRules(), slowRules(), ownRules(), captureRules(),
+		hangRules(), programRules(), systemRules(), slowRules(), ownRules(), captureRules(),
 	)
 }
 

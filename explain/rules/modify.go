@@ -182,22 +182,43 @@ func modifyNoData(f *facts.Facts, c *candidates, list []*facts.Failure) {
 
 func modifyInvalid(f *facts.Facts, c *candidates, list []*facts.Failure) {
 	x := list[0]
+	if x.Event.Fields["next"] == "INIT" {
+		modifyInit(f, c, list)
+		return
+	}
+	ib := link(x) == facts.LinkInfiniBand
 	gid := c.add("gid-index", "GID index out of range, empty, or of the wrong RoCE version on one side", common)
+	if ib {
+		gid.opposes(usual, "the port is InfiniBand, where the LID is the address", x.Event.Place)
+	}
+	rail := c.add("no-rail-interface", "the pod or host has no interface of that port: its GID table is empty", rare)
 	for _, g := range gidFaults(f, list) {
+		if g.zero {
+			rail.supports(strong+hint, g.text, g.places...)
+			c.add("gid-empty", "the port has no GID at that index: no address on its interface", rare).
+				supports(strong, g.text, g.places...).todo("show_gids; ip -br address", "an address on the interface")
+			continue
+		}
 		gid.supports(strong, g.text, g.places...)
 	}
+	pluginMTU(f, c)
 	if v, p, ok := variable(f, "NCCL_IB_GID_INDEX"); ok {
 		gid.supports(strong, "NCCL_IB_GID_INDEX="+v+" forces an index", p...)
 	}
 	indexes := map[string]bool{}
 	for e := range f.Store.Of(evidence.PerftestPort) {
-		indexes[e.Fields["gidIndex"]] = true
+		if index := e.Fields["gidIndex"]; index != "" {
+			indexes[index] = true
+		}
 	}
 	gid.supportsIf(len(indexes) > 1, strong, "the two sides use different GID indexes").
 		todo("show_gids on both nodes", "the same kind of GID on both sides: -x INDEX, or -R").
 		from("linux-rdma/perftest#44", "NVIDIA/nccl#622")
 	grh := c.add("grh-required", "the port needs a global routing header, which the program doesn't set", rare)
-	grh.supportsIf(link(x) == facts.LinkInfiniBand, strong, "the port is InfiniBand, where no GID is needed "+
+	if e := firstOf(f, evidence.Setting, "name", "GRH required"); e != nil {
+		grh.supports(decisive, e.Text, e.Place)
+	}
+	grh.supportsIf(ib, strong, "the port is InfiniBand, where no GID is needed "+
 		"otherwise", x.Event.Place).
 		todo("ibv_devinfo -v: GRH required", "-x INDEX with perftest; a later NCCL").
 		from("linux-rdma/perftest#393")
@@ -222,8 +243,52 @@ func modifyInvalid(f *facts.Facts, c *candidates, list []*facts.Failure) {
 		mtu.supports(strong, values(d))
 	}
 	mtu.todo("ibv_devinfo | grep active_mtu", "one MTU")
-	c.add("no-rail-interface", "the pod has no interface of the rail", rare).
-		todo("ip -br link in the pod", "attach the rail's network").from("akash-network/provider#424")
+	rail.todo("ip -br link in the pod", "attach the rail's network").from("akash-network/provider#424")
+}
+
+// modifyInit is about the first step, which looks at nothing of the peer.
+func modifyInit(f *facts.Facts, c *candidates, list []*facts.Failure) {
+	x := list[0]
+	d := c.add("driver-refuses", "the driver refuses this change of state", common)
+	if e := firstOf(f, evidence.Setting, "name", "transition"); e != nil {
+		d.supports(decisive, e.Text, e.Place)
+	}
+	d.supportsIf(anyDriver(f, "irdma"), strong, "the driver is irdma, which refuses RESET to RESET", x.Event.Place).
+		todo("dmesg of the driver", "a later library or driver").from("kvcache-ai/Mooncake#721")
+	c.add("environment-differs", "port number or P_Key index that the device doesn't have", usual).
+		todo("ibv_devinfo; the program's settings", "the right port")
+	c.add("not-privileged", "the container may not use the device", rare).
+		todo("capabilities of the container", "IPC_LOCK, the device")
+}
+
+// anyDriver reports whether a device of a driver is named anywhere.
+func anyDriver(f *facts.Facts, driver string) bool {
+	for _, n := range f.Nodes {
+		for _, d := range n.Devices {
+			if d.Driver == driver {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pluginMTU adds the cause that an external plugin sets an MTU that the port doesn't have.
+func pluginMTU(f *facts.Facts, c *candidates) {
+	for e := range f.Store.Of(evidence.NCCLNetwork) {
+		switch name := e.Fields["network"]; name {
+		case "IB", "Socket", "AWS Libfabric", "Libfabric", "FasTrak", "gIB":
+		default:
+			if isIBExt(name) {
+				continue
+			}
+			c.add("plugin-mtu", "the plugin "+name+" sets an MTU or GID that the port doesn't have", usual).
+				supports(strong, "the queue pair is the plugin's: its attributes are its own", e.Place).
+				todo("active_mtu of the ports against the plugin's source or settings", "a later plugin").
+				from("autoscriptlabs/nccl-mesh-plugin#12")
+			return
+		}
+	}
 }
 
 // driverName returns the driver of a failure's device.

@@ -14,6 +14,16 @@ import (
 func networkRules() []Rule {
 	return []Rule{
 		{
+			ID:    "RDX-131",
+			Name:  "networks-mixed",
+			Title: "one node uses InfiniBand or RoCE and another one TCP",
+			Explanation: "The two ends of a connection must use the same network of NCCL. The types in the message " +
+				"are numbers " +
+				"of ncclSocketType: 3 is the socket network, 4 InfiniBand and RoCE.",
+			Sources: []string{"NVIDIA/nccl, src/include/socket.h", "NVIDIA/nccl-tests#188", "NVIDIA/nccl#234"},
+			Find:    findMixed,
+		},
+		{
 			ID:    "RDX-130",
 			Name:  "no-device",
 			Title: "no RDMA device was found, or sockets are used",
@@ -27,16 +37,6 @@ func networkRules() []Rule {
 				"ai-dynamo/dynamo#1314",
 			},
 			Find: findNoDevice,
-		},
-		{
-			ID:    "RDX-131",
-			Name:  "networks-mixed",
-			Title: "one node uses InfiniBand or RoCE and another one TCP",
-			Explanation: "The two ends of a connection must use the same network of NCCL. The types in the message " +
-				"are numbers " +
-				"of ncclSocketType: 3 is the socket network, 4 InfiniBand and RoCE.",
-			Sources: []string{"NVIDIA/nccl, src/include/socket.h", "NVIDIA/nccl-tests#188", "NVIDIA/nccl#234"},
-			Find:    findMixed,
 		},
 		{
 			ID:    "RDX-132",
@@ -53,6 +53,12 @@ func networkRules() []Rule {
 			Explanation: "Sizes, protocols and structures differ between versions; the ends misread each other.",
 			Sources:     []string{"NVIDIA/nccl#626", "NVIDIA/nccl#1267"},
 			Find:        findVersions,
+		},
+		{
+			ID: "RDX-135", Name: "ucx-tcp-only", Title: "UCX uses TCP only",
+			Explanation: "UCX lists no RDMA transport, so everything goes over TCP and is slow.",
+			Sources:     []string{"ai-dynamo/dynamo#1314", "ai-dynamo/dynamo#3343"},
+			Find:        findOnlyTCP,
 		},
 		{
 			ID:    "RDX-134",
@@ -73,22 +79,18 @@ func findNoDevice(f *facts.Facts) []Finding {
 	ucx := of(f, evidence.UCXNoDevice)
 	library := firstOf(f, evidence.NCCLNoLibrary, "")
 	device := of(f, evidence.PerftestDevice)
+	if sockets == nil && used(f, "Socket") {
+		sockets = firstOf(f, evidence.NCCLSockets, "")
+	}
 	if none == nil && sockets == nil && noNetwork == nil && len(ucx)+len(device) == 0 {
 		return nil
 	}
 	if v, _, ok := variable(f, "NCCL_IB_DISABLE"); ok && v == "1" && noNetwork == nil {
 		return nil // as demanded
 	}
-	if used := firstOf(
-		f,
-		evidence.NCCLNetwork,
-		"network",
-		"IB",
-		"AWS Libfabric",
-		"Libfabric",
-	); used != nil &&
-		len(ucx)+len(device) == 0 &&
-		(sockets == nil || sockets.Process.Host == used.Process.Host) {
+	other := firstOf(f, evidence.NCCLNetwork, "network", "IB", "AWS Libfabric", "Libfabric")
+	same := other != nil && (sockets == nil || sockets.Process.Host == other.Process.Host)
+	if same && len(ucx)+len(device) == 0 && library == nil {
 		return nil // a line of another communicator, or of a node that has the network
 	}
 	if v, _, ok := variable(f, "NCCL_NET"); ok && strings.EqualFold(v, "socket") {
@@ -119,6 +121,47 @@ func findNoDevice(f *facts.Facts) []Finding {
 		}
 	}
 	return []Finding{finding}
+}
+
+// used reports whether a node uses a network.
+func used(f *facts.Facts, network string) bool {
+	for _, n := range f.Nodes {
+		for _, v := range n.Networks {
+			if v.Text == network {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// findOnlyTCP finds UCX with no transport but TCP and shared memory, although somebody waits for
+// RDMA: ucx_info or the configuration of an endpoint shows it.
+func findOnlyTCP(f *facts.Facts) []Finding {
+	var lines []*evidence.Event
+	for e := range f.Store.Of(evidence.UCXTransports) {
+		for _, name := range [...]string{"rc", "dc", "ud", "ib", "mlx5", "gga", "srd"} {
+			if strings.Contains(e.Fields["transports"], name) {
+				return nil
+			}
+		}
+		if strings.Contains(e.Fields["transports"], "tcp") {
+			lines = append(lines, e)
+		}
+	}
+	if len(lines) == 0 || len(of(f, evidence.UCXNoDevice)) > 0 {
+		return nil
+	}
+	c := &candidates{}
+	c.add("missing-library", "UCX of this image was built or shipped without its InfiniBand modules", common).
+		supports(strong, "its transports are "+lines[0].Fields["transports"]+" only", lines[0].Place).
+		todo("ucx_info -d in the container; ldd of libuct_ib.so", "install rdma-core before UCX is built").
+		from("ai-dynamo/dynamo#1314", "ai-dynamo/dynamo#2163")
+	c.add("no-device-node", "the container has no RDMA device", usual).
+		todo("ls -l /dev/infiniband in the container", "a device plugin's resource")
+	c.add("sockets-used", "TCP is used where RDMA was meant", rare).
+		todo("UCX_TLS, UCX_NET_DEVICES", "the right devices")
+	return []Finding{{What: "UCX uses TCP only", Events: lines, Causes: c.causes()}}
 }
 
 func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, named []*facts.Failure) {
@@ -188,7 +231,8 @@ func findMixed(f *facts.Facts) []Finding {
 	for _, x := range list {
 		peer, own := x.Event.Fields["peer"], x.Event.Fields["own"]
 		if (peer == "3" && own == "4") || (peer == "4" && own == "3") {
-			m.proves(
+			m.supports(
+				decisive,
 				fmt.Sprintf(
 					"the peer's connection has type %s, this node expects %s: 3 is TCP, 4 InfiniBand or RoCE",
 					peer,
@@ -249,6 +293,7 @@ func findConnect(f *facts.Facts) []Finding {
 			break
 		}
 	}
+	iface.supportsIf(len(with(list, "errno", "113", "101")) > 0, hint, "no route leads to that address")
 	iface.todo("ip -br address on all nodes, against the address in the line",
 		"NCCL_SOCKET_IFNAME (GLOO_SOCKET_IFNAME for Gloo) with the interface on the nodes' common network").
 		from("NVIDIA/nccl-tests#162", "ROCm/rccl#328")

@@ -146,7 +146,12 @@ func findWatchdog(f *facts.Facts) []Finding {
 	for e := range f.Store.Of(evidence.TorchWatchdog) {
 		operations[e.Fields["seq"]+" "+e.Fields["op"]] = true
 	}
-	c.add("program-fault", "the ranks call different collectives, or one rank never comes", common).
+	equal := firstOf(f, evidence.NCCLRAS, "counts", "equal")
+	weight := common
+	if equal != nil {
+		weight = rare
+	}
+	c.add("program-fault", "the ranks call different collectives, or one rank never comes", weight).
 		supportsIf(len(operations) > 1, strong, fmt.Sprintf("the ranks wait for %d different "+
 			"operations", len(operations)), x.Event.Place).
 		supportsIf(len(of(f, evidence.TorchMismatch)) > 0, decisive, "PyTorch names the mismatch", x.Event.Place).
@@ -155,7 +160,9 @@ func findWatchdog(f *facts.Facts) []Finding {
 	dead := c.add("dead-peer", "a rank has died or was never started", usual)
 	deadEvidence(f, dead)
 	dead.todo("the logs of all ranks: the one that ends first, or that is missing", "what ended it")
-	c.add("gpu-hang", "a GPU kernel hangs", rare).todo("nvidia-smi on all nodes", "another release of the library")
+	c.add("gpu-hang", "a GPU kernel hangs", rare).
+		supportsIf(equal != nil, strong, "all ranks wait for the same operation: "+textOf(equal), placeOf(equal)...).
+		todo("nvidia-smi on all nodes", "another release of the library")
 	silentHang(f, c)
 	return []Finding{{
 		What:    fmt.Sprintf("a collective (%s) of %s didn't finish", x.Event.Fields["op"], where(x)),
@@ -202,6 +209,8 @@ func silentHang(f *facts.Facts, c *candidates) {
 		return
 	}
 	d := c.add("defect:nccl-aarch64-hang", "on aarch64 NCCL before 2.29.3 can hang without a message", rare)
+	ras := firstOf(f, evidence.NCCLRAS, "counts", "different")
+	d.supportsIf(ras != nil, strong+hint, textOf(ras), placeOf(ras)...)
 	d.supportsIf(certain, hint, "this version is before 2.29.3", l.Place()...).
 		todo("uname -m; ncclras: one rank lags while all GPUs are busy at low power", "NCCL 2.29.3 or later").
 		from("NVIDIA/nccl#2353", "sgl-project/sglang#33289")

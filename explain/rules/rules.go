@@ -43,6 +43,8 @@ type Finding struct {
 	Causes []Cause
 	// Harmless marks findings about lines that look like faults and are none; they have no causes.
 	Harmless bool
+	// Note is the slug of a harmless finding: "opcode-leftover".
+	Note string
 }
 
 // Cause is one possible cause of a finding.

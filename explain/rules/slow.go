@@ -117,6 +117,18 @@ func textOf(e *evidence.Event) string {
 	return e.Text
 }
 
+// leftover returns a completion with an error that prints an opcode.
+func leftover(f *facts.Facts) *evidence.Event {
+	for _, kind := range completionKinds {
+		for e := range f.Store.Of(kind) {
+			if strings.Contains(e.Text, "opcode") {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
 // findHarmless names lines that users take for the cause.
 func findHarmless(f *facts.Facts) []Finding {
 	var out []Finding
@@ -130,10 +142,10 @@ func findHarmless(f *facts.Facts) []Finding {
 			),
 		})
 	}
-	if e := firstOf(f, evidence.NCCLCompletion, ""); e != nil && strings.Contains(e.Text, "opcode") {
+	if e := leftover(f); e != nil {
 		out = append(out, Finding{
-			Harmless: true,
-			Events:   []*evidence.Event{e},
+			Harmless: true, Note: "opcode-leftover",
+			Events: []*evidence.Event{e},
 			What: fmt.Sprintf(
 				"%s: opcode and len of a completion with an error are leftovers and mean nothing",
 				e.Place,

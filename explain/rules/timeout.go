@@ -49,7 +49,7 @@ func findTimeout(f *facts.Facts) []Finding {
 	c := &candidates{}
 	ib := link(first) == facts.LinkInfiniBand
 	if ib {
-		timeoutInfiniBand(c, s)
+		timeoutInfiniBand(f, c, s)
 	} else {
 		timeoutRoCE(f, c, list, s)
 	}
@@ -73,6 +73,7 @@ func early(list []*facts.Failure) (early, known bool) {
 }
 
 func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) {
+	counted := firstOf(f, evidence.Setting, "name", "out_of_sequence")
 	atOnce, known := early(list)
 	bad := gidFaults(f, list)
 	gid := c.add("gid-index", "wrong GID: the connection doesn't use a routable RoCE v2 address", common)
@@ -108,6 +109,7 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 	c.add("congestion", "packets are lost in congestion: no PFC, or ECN not set up", usual).
 		supportsIf(known && !atOnce, strong, "it worked before, so the path exists").
 		opposesIf(known && atOnce && !s.everywhere(), usual, "no request was ever answered").
+		supportsIf(counted != nil, strong, textOf(counted), placeOf(counted)...).
 		todo("rdmactl doctor --interval 10s on both nodes: out_of_sequence, rx_discards, pause counters",
 			"one lossless class end to end: trust mode, PFC, ECN and traffic class on cards and switches")
 	class := c.add("traffic-class", "the packets run in the wrong traffic class", rare)
@@ -138,8 +140,12 @@ func mtuSmall(f *facts.Facts, c *candidates, list []*facts.Failure) {
 		todo("rdmactl doctor --probe PEER (check path-mtu)", "the same MTU on ports, switches and routers")
 }
 
-func timeoutInfiniBand(c *candidates, s scope) {
-	c.add("subnet-manager", "routes of the subnet manager: stale LIDs, credit loops, a failed re-route", usual).
+func timeoutInfiniBand(f *facts.Facts, c *candidates, s scope) {
+	sm := c.add("subnet-manager", "routes of the subnet manager: stale LIDs, credit loops, a failed re-route", usual)
+	if e := firstOf(f, evidence.OpenSMError, ""); e != nil {
+		sm.supports(strong+hint, e.Text, e.Place)
+	}
+	sm.
 		supportsIf(s.everywhere(), hint, "several nodes and peers are affected").
 		todo("rdmactl fabric trace NODE1 NODE2, rdmactl fabric sm", "one working subnet manager; let it sweep again").
 		from("linux-rdma/opensm#38")

@@ -65,6 +65,17 @@ func completionRows() []row {
 			since:  "2.28.9", source: ib, parse: constant("what", "cts-unused"),
 		},
 		{
+			name: "recovery", kind: evidence.NCCLFault, anchor: "the device is marked as permanently failed",
+			since: "2.29.7", source: "transport/net_ib/p2p_resiliency.cc",
+			parse: func(_, before string, f evidence.Fields) bool {
+				f["what"] = "recovery"
+				if dev, ok := between(before, "recover device ", " "); ok {
+					f["dev"] = dev
+				}
+				return true
+			},
+		},
+		{
 			name: "doca", kind: evidence.NCCLFault,
 			anchor: "DOCA failure ", source: "transport/net_ib/gdaki",
 			parse: func(m, _ string, f evidence.Fields) bool {

@@ -12,7 +12,7 @@ import (
 var levels = [...]struct {
 	word     string
 	severity evidence.Severity
-}{{" NCCL INFO ", evidence.Info}, {" NCCL WARN ", evidence.Error}}
+}{{" NCCL INFO ", evidence.Info}, {" NCCL WARN ", evidence.Error}, {" WARN ", evidence.Error}}
 
 // head is the part of a line before the message.
 type head struct {
@@ -34,6 +34,9 @@ func split(text string) (head, string, bool) {
 		}
 		h := head{severity: level.severity}
 		h.read(before)
+		if h.place == "" && level.word == " WARN " {
+			return head{}, "", false // of another program: until 2.4 NCCL wrote the level without its name
+		}
 		return h, message, true
 	}
 	return head{}, "", false

@@ -83,8 +83,11 @@ func socketRows() []row {
 		},
 		{
 			name: "family", kind: evidence.NCCLFamily,
-			anchor: "address with family ", source: socket,
-			parse: rest("address with family ", "family"),
+			anchor: " with family ", source: socket,
+			parse: func(m, _ string, f evidence.Fields) bool {
+				f["family"] = firstWord(m[len(" with family "):])
+				return digits(f["family"])
+			},
 		},
 		{
 			name: "truncated", kind: evidence.NCCLTruncated, anchor: "essage truncated : receiv",

@@ -17,7 +17,7 @@ func startRows() []row {
 			parse:  parseVersion,
 		},
 		{
-			name: "version-rccl", kind: evidence.NCCLVersion, anchor: "RCCL version ", source: "init.cc",
+			name: "version-rccl", kind: evidence.NCCLVersion, anchor: "RCCL version", source: "init.cc",
 			parse: parseVersion,
 		},
 		{
@@ -72,7 +72,7 @@ func startRows() []row {
 }
 
 func parseVersion(m, _ string, f evidence.Fields) bool {
-	words := strings.Fields(m)
+	words := strings.Fields(strings.Replace(m, " version : ", " version ", 1))
 	if len(words) < 3 || partOf(words[2:], 0) == 0 {
 		return false
 	}

@@ -20,7 +20,9 @@ func Table() forms.Table {
 		endRows(),
 	)
 	t := forms.Table{
-		Program: "NCCL", Markers: []string{" NCCL ", "NCCL version ", "RCCL version "}, Split: splitGlued,
+		Program: "NCCL",
+		Markers: []string{" NCCL ", "NCCL version ", "RCCL version", "] misc/", "] include/", "] transport/"},
+		Split:   splitGlued,
 	}
 	for i := range rows {
 		t.Forms = append(t.Forms, rows[i].form())

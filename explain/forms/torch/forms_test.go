@@ -10,7 +10,7 @@ import (
 )
 
 func tables() []forms.Table {
-	return []forms.Table{torch.Table()}
+	return []forms.Table{torch.Table(), torch.Hangs()}
 }
 
 func TestForms(t *testing.T) { formtest.Run(t, "testdata/forms.txt", tables()...) }

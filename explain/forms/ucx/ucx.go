@@ -25,8 +25,8 @@ func Table() forms.Table {
 			"nixl",
 			"ucp_ep_create",
 			"UD endpoint",
-			"ep_cfg#",
-			"# Library version: ",
+			"ep_cfg#", "inter-node cfg#",
+			"# Library version: ", "UCX  INFO  Version ",
 			"rqpn 0x",
 		},
 		Forms: forms.Rows("ucx", rows(), head),
@@ -50,6 +50,7 @@ var completionTexts = []struct{ text, status string }{
 	{"Bad response", "7"},
 	{"WR flushed", "5"},
 	{"Remote side aborted", "16"},
+	{"Remote operation", "11"},
 	{"Memory bind", "6"},
 }
 
@@ -128,7 +129,7 @@ func rows() []forms.Row { //nolint:funlen // a table
 		{
 			Name:   "device",
 			Kind:   evidence.UCXNoDevice,
-			Anchor: "is not available, please use one or more of",
+			Anchor: " not available, please use one or more of",
 			Source: "openucx/ucx, src/ucp/core/ucp_context.c",
 			Parse:  parseNoDevice,
 		},
@@ -155,11 +156,11 @@ func rows() []forms.Row { //nolint:funlen // a table
 		{
 			Name:   "transports",
 			Kind:   evidence.UCXTransports,
-			Anchor: "ep_cfg#",
+			Anchor: "cfg#",
 			Info:   true,
 			Source: "openucx/ucx, ucp_worker.c",
 			Parse: func(m, _ string, f evidence.Fields) bool {
-				f["transports"] = forms.Between(m, ": ", "")
+				f["transports"] = strings.TrimLeft(strings.TrimPrefix(m, "cfg#"), "0123456789: ")
 				return f["transports"] != ""
 			},
 		},

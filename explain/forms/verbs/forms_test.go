@@ -10,7 +10,7 @@ import (
 )
 
 func tables() []forms.Table {
-	return []forms.Table{verbs.Perftest(), verbs.Other()}
+	return []forms.Table{verbs.Perftest(), verbs.Pasted(), verbs.Other()}
 }
 
 func TestForms(t *testing.T) { formtest.Run(t, "testdata/forms.txt", tables()...) }
