@@ -1,0 +1,146 @@
+package logcases
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Slug names a cause. The names are stable: programs and cases share them.
+type Slug struct {
+	Name    string
+	Meaning string
+	// Note is set for slugs that are a remark about a log and not a cause: they count as found
+	// wherever they stand in a result.
+	Note bool
+}
+
+// Slugs returns all slugs, in the order of SLUGS.md. Slugs that begin with "defect:" are defects of
+// one library: the part after the colon is LIBRARY-DEFECT.
+func Slugs() []Slug {
+	return []Slug{
+		// addresses
+		{Name: "gid-index", Meaning: "GID index wrong, link-local, RoCE v1, or different per node"},
+		{Name: "gid-moved", Meaning: "a pinned or cached GID index is stale: the table changed"},
+		{Name: "gid-empty", Meaning: "the GID at the index is all zeros"},
+		{Name: "roce-version-differs", Meaning: "one side uses RoCE v1, the other v2"},
+		{Name: "grh-required", Meaning: "the port demands a GRH, which the program doesn't send"},
+		{Name: "loopback-address", Meaning: "the host's name resolves to loopback"},
+		{Name: "overlay-address", Meaning: "the address belongs to an overlay interface without RDMA"},
+		{Name: "interface-choice", Meaning: "wrong or no interface for bootstrap or sockets"},
+		// paths
+		{Name: "udp-blocked", Meaning: "a switch or firewall drops UDP port 4791"},
+		{Name: "rails-not-connected", Meaning: "ports of different networks are paired"},
+		{Name: "link-flap", Meaning: "a link goes down and up"},
+		{Name: "cable", Meaning: "bad cable or transceiver"},
+		{Name: "bad-nic", Meaning: "one network card fails with all peers"},
+		{Name: "dead-peer", Meaning: "the peer's process or node is gone"},
+		{Name: "congestion", Meaning: "loss by congestion: PFC or ECN missing"},
+		{Name: "mtu-differs", Meaning: "the path MTU differs between the nodes"},
+		{Name: "mtu-too-small", Meaning: "packets are larger than a port on the path allows"},
+		{Name: "traffic-class", Meaning: "traffic runs in the wrong (lossy) class"},
+		{Name: "traffic-class-on-infiniband", Meaning: "a traffic class is set on InfiniBand, where it is refused"},
+		{Name: "one-link-of-bond", Meaning: "one flow uses one link of a bond"},
+		{Name: "switch-port-mode", Meaning: "the switch port's mode or VLAN is wrong"},
+		{Name: "subnet-manager", Meaning: "subnet manager missing, or unfit for the fabric"},
+		{Name: "opensm-mlid-leak", Meaning: "OpenSM loses multicast LIDs on partial leaves"},
+		{Name: "efa-security-group", Meaning: "the EFA security group doesn't allow traffic to itself"},
+		{Name: "firewall", Meaning: "TCP connections of the bootstrap are blocked"},
+		// devices and containers
+		{Name: "foreign-device", Meaning: "an HCA whose interface is in another network namespace"},
+		{Name: "no-rail-interface", Meaning: "no interface of the rail network in the pod"},
+		{Name: "no-device-node", Meaning: "container without /dev/infiniband"},
+		{Name: "missing-library", Meaning: "image or build without rdma-core or UCX's InfiniBand modules"},
+		{Name: "not-privileged", Meaning: "the container lacks a capability"},
+		{Name: "netns-mode", Meaning: "RDMA subsystem in the wrong network namespace mode"},
+		{Name: "vf-guid", Meaning: "virtual function without GUID"},
+		{Name: "external-plugin", Meaning: "an external network plugin is in use, with settings of its own"},
+		{Name: "sockets-used", Meaning: "traffic runs over TCP sockets"},
+		{Name: "driver-refuses", Meaning: "the driver refuses a transition or attribute"},
+		// GPU memory
+		{Name: "acs", Meaning: "ACS or IOMMU between GPU and network card"},
+		{Name: "peermem-missing", Meaning: "nvidia-peermem isn't loaded or its service is off"},
+		{Name: "peermem-build", Meaning: "the peer memory module doesn't fit ib_core or is the wrong one"},
+		{Name: "gdr-off", Meaning: "GPU Direct RDMA isn't used"},
+		// resources
+		{Name: "memlock", Meaning: "limit of locked memory too small"},
+		{Name: "no-cma", Meaning: "the kernel has no contiguous memory area"},
+		{Name: "resource-limit", Meaning: "limit of queue pairs, completion queues, regions or UARs"},
+		{Name: "stale-rkey", Meaning: "remote key of a freed region or of another device"},
+		{Name: "rnr-timer", Meaning: "RNR timer far too long"},
+		{Name: "receiver-not-ready", Meaning: "the receiver posts no buffers"},
+		{Name: "buffer-size", Meaning: "a message is larger than the posted buffer"},
+		// cards
+		{Name: "card-firmware", Meaning: "the card's firmware stopped"},
+		{Name: "card-hardware", Meaning: "power, temperature or another fault of the card"},
+		{Name: "other-port-event", Meaning: "the event belongs to another port of the card", Note: true},
+		{Name: "unknown-event", Meaning: "the release doesn't know this asynchronous event", Note: true},
+		{Name: "opcode-leftover", Meaning: "opcode and length of a failed completion mean nothing", Note: true},
+		// the job
+		{Name: "version-mismatch", Meaning: "library versions differ between nodes"},
+		{Name: "environment-differs", Meaning: "settings differ between nodes"},
+		{Name: "networks-mixed", Meaning: "one node uses InfiniBand or RoCE, another TCP"},
+		{Name: "gpu-hang", Meaning: "a GPU kernel hangs"},
+		{Name: "program-fault", Meaning: "mismatched collectives, or a rank that never came"},
+		{Name: "process-blocked", Meaning: "a process is blocked outside of the network"},
+		{Name: "plugin-mtu", Meaning: "a plugin asks for an MTU that the port doesn't have"},
+		{Name: "port-down", Meaning: "the port isn't active"},
+		{Name: "sriov-off", Meaning: "SR-IOV is off in firmware or BIOS"},
+		// defects
+		{Name: "defect:nccl-mtu-negotiation", Meaning: "NCCL 2.20 to 2.29 doesn't agree on a path MTU"},
+		{Name: "defect:nccl-aarch64-hang", Meaning: "NCCL before 2.29.3 loses proxy slots on aarch64"},
+		{Name: "defect:nccl-gid-version-read", Meaning: "NCCL 2.23 to 2.25 fails on a sparse GID table"},
+		{Name: "defect:nccl-registered-flag", Meaning: "NCCL erases the flag of registered buffers"},
+		{Name: "defect:nccl-resiliency-gid", Meaning: "NCCL 2.30 recovers a port with the old GID index"},
+		{Name: "defect:nccl-resiliency-cts", Meaning: "NCCL 2.28.9 to 2.30.7 retrieves unused requests"},
+		{Name: "defect:nccl-gin-mtu", Meaning: "NCCL GIN (GDAKI) uses MTU 4096 on every port"},
+		{Name: "defect:nccl-gin-grh", Meaning: "NCCL GIN (GDAKI) sends no GRH"},
+		{Name: "defect:nccl-gin-traffic-class", Meaning: "NCCL GIN (GDAKI) doesn't inherit the traffic class"},
+		{Name: "defect:nccl-e810-lid", Meaning: "NCCL before 2.12 takes an E810 for InfiniBand"},
+		{Name: "defect:nccl-async-event", Meaning: "NCCL 2.23 to 2.27 doesn't know the GID event"},
+		{Name: "defect:rccl-flush", Meaning: "RCCL drops of summer 2026 break the flush of GPU writes"},
+		{Name: "defect:nvshmem-deepep-layout", Meaning: "NVSHMEM 3.5.19 or later with a DeepEP before its fix"},
+		{Name: "defect:nvshmem-ah", Meaning: "NVSHMEM until 3.4.5 passes an uninitialised attribute"},
+		{Name: "defect:rxe-5.10", Meaning: "the rxe driver of Linux 5.10 reports protection errors"},
+		{Name: "defect:flashinfer-hang", Meaning: "a FlashInfer release hangs in a MoE kernel"},
+	}
+}
+
+// slugOf returns the slug with that name.
+func slugOf(name string) (Slug, bool) {
+	for _, s := range Slugs() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Slug{}, false
+}
+
+// SlugTable returns the table of all slugs with the cases that accept each, as Markdown.
+func SlugTable(cases []Case) string {
+	var b strings.Builder
+	b.WriteString("| slug | meaning | accepted in | only as a candidate in |\n|---|---|---|---|\n")
+	for _, s := range Slugs() {
+		meaning := s.Meaning
+		if s.Note {
+			meaning += " (a remark)"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, meaning,
+			idsWith(cases, func(c *Case) bool { return slices.Contains(c.Causes, s.Name) }),
+			idsWith(cases, func(c *Case) bool { return slices.Contains(c.Candidates, s.Name) }))
+	}
+	return b.String()
+}
+
+func idsWith(cases []Case, match func(*Case) bool) string {
+	var ids []string
+	for i := range cases {
+		if match(&cases[i]) {
+			ids = append(ids, cases[i].ID)
+		}
+	}
+	if len(ids) == 0 {
+		return "–"
+	}
+	return strings.Join(ids, " ")
+}
