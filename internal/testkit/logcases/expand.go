@@ -3,6 +3,7 @@ package logcases
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,13 +83,38 @@ func (x *expander) expand(text string) (string, error) {
 			name, rest, _ := strings.Cut(line[1:], " ")
 			err = x.directive(name, parseArgs(rest))
 		default:
-			x.out = append(x.out, line)
+			line, err = x.addresses(line)
+			x.add(line)
 		}
 		if err != nil {
 			return "", fmt.Errorf("line %d, %q: %w", number, line, err)
 		}
 	}
 	return strings.Join(x.out, "\n") + "\n", nil
+}
+
+// placeholder is an address of the session in a line: {gid:NODE:DEVICE}, or {gidlong:NODE:DEVICE}
+// for the form with all zeros, {ip:NODE:DEVICE} for the IPv4 address in it.
+var placeholder = regexp.MustCompile(`\{(gid|gidlong|ip):(\d):(\d)\}`)
+
+// addresses replaces the placeholders of a line.
+func (x *expander) addresses(line string) (string, error) {
+	for _, m := range placeholder.FindAllStringSubmatch(line, -1) {
+		n, device := int(m[2][0]-'0'), int(m[3][0]-'0')
+		if x.session == nil || n >= len(x.session.nodes) {
+			return "", fmt.Errorf("%s: no such node", m[0])
+		}
+		gid := x.session.gidOf(n, device)
+		text := gid.String()
+		switch m[1] {
+		case "gidlong":
+			text = gid.StringExpanded()
+		case "ip":
+			text = gid.Unmap().String()
+		}
+		line = strings.ReplaceAll(line, m[0], text)
+	}
+	return line, nil
 }
 
 func (x *expander) add(lines ...string) { x.out = append(x.out, lines...) }
@@ -145,7 +171,8 @@ func (x *expander) directive(name string, a args) error {
 		"torch-start": x.torchStart, "torch-timeout": x.torchTimeout, "torch-error": x.torchError,
 		"elastic": x.elastic, "nccl-tests": x.ncclTests, "perf": x.perf, "vllm": x.vllm, "ray-died": x.rayDied,
 		"ucx": x.ucx, "perftest": x.perftest, "devinfo": x.devinfo, "boot": x.boot, "mpirun": x.mpirun,
-		"shm-broadcast": x.shmBroadcast, "pod-start": x.podStart,
+		"shm-broadcast": x.shmBroadcast, "pod-start": x.podStart, "ucx-start": x.ucxStart, "backtrace": x.backtrace,
+		"osu": x.osu, "nvshmem-start": x.nvshmemStart, "mooncake-start": x.mooncakeStart, "kernel-noise": x.kernelNoise,
 	}
 	block, ok := blocks[name]
 	if !ok {

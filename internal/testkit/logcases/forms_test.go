@@ -70,14 +70,15 @@ var commForms = []form{
 		`^comm 0x\w+ rank \d+ nranks \d+ cudaDev \d nvmlDev \d busId \w+ commId 0x\w+ - Init (START|COMPLETE)$`)},
 	{version{2, 21, 5}, version{2, 28, 9}, regexp.MustCompile(`^ncclCommInitRank comm 0x\w+ rank \d+ nranks \d+ ` +
 		`cudaDev \d nvmlDev \d busId \w+ commId 0x\w+ - Init (START|COMPLETE)$`)},
-	{version{2, 29, 2}, version{2, 99, 0}, regexp.MustCompile(`^(\[Rank \d+\] )?ncclCommInitRank comm 0x\w+ rank \d+ ` +
-		`nranks \d+ cudaDev \d nvmlDev \d busId \w+ commId 0x\w+ - Init (START|COMPLETE)$`)},
+	{version{2, 29, 2}, version{2, 99, 0}, regexp.MustCompile(`^(\[Rank \d+\] ncclCommInitRank comm 0x\w+ ` +
+		`rank \d+ nranks \d+ cudaDev \d nvmlDev \d busId \w+ commId 0x\w+ - Init START|ncclCommInitRank comm 0x\w+ ` +
+		`rank \d+ nranks \d+ cudaDev \d nvmlDev \d busId \w+ commId 0x\w+ - Init COMPLETE)$`)},
 }
 
 var channelForms = []form{
-	{version{2, 3, 0}, version{2, 12, 12}, regexp.MustCompile(
+	{version{2, 3, 0}, version{2, 11, 4}, regexp.MustCompile(
 		`^Channel \d\d : \d+\[[0-9a-f]+000\] -> \d+\[[0-9a-f]+000\] `)},
-	{version{2, 14, 3}, version{2, 18, 1}, regexp.MustCompile(
+	{version{2, 12, 7}, version{2, 18, 1}, regexp.MustCompile(
 		`^Channel \d\d/\d : \d+\[[0-9a-f]+000\] -> \d+\[[0-9a-f]+000\] `)},
 	{version{2, 18, 3}, version{2, 99, 0}, regexp.MustCompile(`^Channel \d\d/\d : \d+\[\d\] -> \d+\[\d\] `)},
 }
@@ -91,9 +92,28 @@ var qpForms = []form{
 	{version{2, 27, 3}, version{2, 28, 9}, regexp.MustCompile(`^NET/IB: NCCL Dev \d IbDev \d Port 1 qpn \d+ ` +
 		`mtu [1-5] (LID \d+ subnet-prefix \d+  FLID \d+|GID \d+ \([0-9A-F]+/[0-9A-F]+\)) ` +
 		`fifoRkey=0x\w+ fifoLkey=0x\w+$`)},
+	{version{2, 29, 2}, version{2, 29, 3}, regexp.MustCompile(`^NET/IB: NCCL Dev \d IbDev \d Port 1 qpn \d+ ` +
+		`mtu [1-5] (LID \d+ subnet-prefix \d+  FLID \d+|GID \d+ \([0-9A-F]+/[0-9A-F]+\)) ` +
+		`ctsFifoRkey=0x\w+ ctsFifoLkey=0x\w+$`)},
 	{version{2, 29, 7}, version{2, 99, 0}, regexp.MustCompile(`^NET/IB: \w+: NCCL Dev \d IbDev \d Port 1 ` +
 		`qp_num \d+ mtu [1-5] (LID \d+ subnet-prefix \d+  FLID \d+|GID \d+ \([0-9A-F]+/[0-9A-F]+\)) ` +
 		`ctsFifoRkey=0x\w+ ctsFifoLkey=0x\w+$`)},
+}
+
+var backtraceForms = []form{
+	{version{2, 3, 0}, version{2, 30, 4}, regexp.MustCompile(
+		`^[\w/.]+\.cc:\d+ -> \d+( \[(Progress Thread|Async thread)\])?$`)},
+	{version{2, 30, 7}, version{2, 99, 0}, regexp.MustCompile(
+		`^[\w/.]+\.cc:\d+ \(\w+\) -> \d+( \[(Progress Thread|Async thread)\])?$`)},
+}
+
+var channelCountForms = []form{
+	{version{2, 3, 0}, version{2, 16, 5}, regexp.MustCompile(
+		`^\d+ coll channels, \d+ p2p channels, \d+ p2p channels per peer$`)},
+	{version{2, 17, 1}, version{2, 19, 4}, regexp.MustCompile(
+		`^\d+ coll channels, \d+ nvls channels, \d+ p2p channels, \d+ p2p channels per peer$`)},
+	{version{2, 20, 3}, version{2, 99, 0}, regexp.MustCompile(
+		`^\d+ coll channels, \d+ collnet channels, \d+ nvls channels, \d+ p2p channels, \d+ p2p channels per peer$`)},
 }
 
 // messages are the kinds of messages that have forms, by a part that all forms share.
@@ -113,6 +133,8 @@ var messages = []struct {
 	{regexp.MustCompile(` - Init (START|COMPLETE)$`), commForms, nil},
 	{regexp.MustCompile(`^Channel \d\d(/\d)? : .* -> `), channelForms, nil},
 	{regexp.MustCompile(`^NET/IB: .*Port 1 qp`), qpForms, nil},
+	{regexp.MustCompile(`\.cc:\d+ .*-> \d`), backtraceForms, nil},
+	{regexp.MustCompile(`coll channels`), channelCountForms, nil},
 }
 
 // warnPrefix is what stands in front of a WARN message.
@@ -121,7 +143,7 @@ var warnPrefixes = []form{
 	{version{2, 26, 2}, version{2, 30, 4}, regexp.MustCompile(
 		`^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] [\w.-]+:\d+:\d+ \[\d+\] [\w./]+:\d+ $`)},
 	{version{2, 30, 7}, version{2, 99, 0}, regexp.MustCompile(
-		`^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] [\w.-]+:\d+:\d+ \[\d+\] [\w./]+:\d+ (\(\w+\) )?$`)},
+		`^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] [\w.-]+:\d+:\d+ \[\d+\] [\w./]+:\d+ \(\w+\) $`)},
 }
 
 func (v version) less(w version) bool {
@@ -193,6 +215,32 @@ func checkLine(t *testing.T, where, line string, versions map[string]version, ch
 		checked[m.part.String()]++
 		if !fits(m.forms, v, text) {
 			t.Errorf("%s: %s: not a form of %v", where, text, v)
+		}
+	}
+}
+
+// TestEveryRelease checks the forms of each release that they tell apart, on both link layers.
+func TestEveryRelease(t *testing.T) {
+	const head, log = "title: x\nnodes: a@10.0.0.1 b@10.0.0.2\ngpus: 2\nsubsys: INIT,NET,ENV\n", "-- l --\n@init\n" +
+		"!C0 status=12 vendor=129 peer=1\n!M1 errno=110 peer=1\n!A2 dev=mlx5_0 | port error\n" +
+		"!W3 init.cc:1 Mismatched\n!B0 6 transport/net.cc:1 proxy.cc:2*\n"
+	for _, release := range []string{
+		"2.7.8", "2.8.3", "2.9.9", "2.10.3", "2.11.4", "2.12.12", "2.14.3", "2.16.5", "2.17.1", "2.18.1", "2.18.3",
+		"2.19.4", "2.20.3", "2.21.5", "2.22.3", "2.23.4", "2.24.3", "2.25.1", "2.26.2", "2.27.3", "2.28.3", "2.28.7",
+		"2.28.9", "2.29.2", "2.29.7", "2.30.4", "2.30.7",
+	} {
+		for _, link := range []string{"IB", "RoCE"} {
+			c := parse(t, head+"nccl: "+release+"\nlink: "+link+"\n"+log)
+			v := c.session.nodes[0].version
+			nodes, checked := map[string]version{"a": v, "b": v}, map[string]int{}
+			for line := range strings.Lines(text(c)) {
+				checkLine(t, release+" "+link, strings.TrimSuffix(line, "\n"), nodes, checked)
+			}
+			for _, m := range messages {
+				if checked[m.part.String()] == 0 {
+					t.Errorf("%s %s: no line matches %s", release, link, m.part)
+				}
+			}
 		}
 	}
 }

@@ -71,6 +71,22 @@ func TestPerNode(t *testing.T) {
 	}
 }
 
+// TestAddresses checks the placeholders of addresses.
+func TestAddresses(t *testing.T) {
+	c := parse(t, twoNodes+"link: RoCE\nsubsys: INIT,NET\n-- l --\n@init\n{gid:1:0}\n{gidlong:1:0} {ip:1:0}\n")
+	lines := strings.Split(strings.TrimSpace(text(c)), "\n")
+	gid, err := netip.ParseAddr(lines[len(lines)-2])
+	if err != nil || !strings.Contains(text(c), halves(gid)) {
+		t.Errorf("%q isn't a GID of the log: %v", lines[len(lines)-2], err)
+	}
+	if got, want := lines[len(lines)-1], gid.StringExpanded()+" "+gid.Unmap().String(); got != want {
+		t.Errorf("placeholders = %q, want %q", got, want)
+	}
+	if _, err := parseCase("A01", []byte(twoNodes+"-- l --\n{gid:5:0}\n")); err == nil {
+		t.Error("an address of node 5 of 2 is accepted")
+	}
+}
+
 // TestHalves checks the two values that the public logs of NCCL show for known addresses.
 func TestHalves(t *testing.T) {
 	for gid, want := range map[string]string{

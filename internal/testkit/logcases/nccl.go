@@ -30,8 +30,12 @@ func (s *session) warn(rank int, at clock, where, message string) string {
 	if n.version.since(26) {
 		stamp = s.at(at).Format("[2006-01-02 15:04:05] ")
 	}
-	if !n.version.since(30, 7) {
-		where, _, _ = strings.Cut(where, " (")
+	file, _, _ := strings.Cut(where, ":")
+	switch _, function, known := strings.Cut(where, " ("); {
+	case !n.version.since(30, 7):
+		where, _, _ = strings.Cut(where, " ("+function)
+	case !known:
+		where += " (" + functionOf(file) + ")"
 	}
 	return fmt.Sprintf("\n%s%s:%d:%d [%d] %s NCCL WARN %s", stamp, n.name, s.pid(rank), s.tid(rank), rank%s.gpus,
 		where, message)
@@ -47,9 +51,26 @@ func (s *session) chain(rank int, code string, places []string) (lines []string)
 		} else if p, ok := strings.CutSuffix(place, "+"); ok {
 			place, suffix = p, " [Async thread]"
 		}
+		if _, n := s.nodeOf(rank); n.version.since(30, 7) {
+			file, _, _ := strings.Cut(place, ":")
+			place += " (" + functionOf(file) + ")"
+		}
 		lines = append(lines, s.info(rank, "%s -> %s%s", place, code, suffix))
 	}
 	return lines
+}
+
+// functionOf names a function of a source file, as 2.30.7 prints it in a backtrace.
+func functionOf(file string) string {
+	function, ok := map[string]string{
+		"transport/net.cc": "sendProxyProgress", "proxy.cc": "progressOps", "init.cc": "ncclCommInitRankFunc",
+		"group.cc": "ncclAsyncJobMain", "bootstrap.cc": "bootstrapInit", "misc/socket.cc": "ncclSocketWait",
+		"gin/gin_host.cc": "ncclGinConnectOnce",
+	}[file]
+	if !ok {
+		return "ncclIbConnect"
+	}
+	return function
 }
 
 // versionLine is printed by rank 0 until 2.21, without prefix; later by each process.

@@ -172,7 +172,7 @@ func (s *session) channelLines(rank int) (lines []string) {
 	next, prev := (rank+1)%s.ranks(), (rank+s.ranks()-1)%s.ranks()
 	for c := range 2 {
 		head := fmt.Sprintf("Channel %02d/0", c)
-		if !n.version.since(14) {
+		if !n.version.since(12) {
 			head = fmt.Sprintf("Channel %02d", c)
 		}
 		if j, _ := s.nodeOf(prev); j != i {
@@ -237,7 +237,7 @@ func (s *session) connectedLines(rank int) []string {
 		lines = append(lines, s.info(rank, "threadThresholds 8/8/64 | %d/8/64 | 512 | 512", 8*s.ranks()))
 	}
 	switch {
-	case n.version.since(19):
+	case n.version.since(20):
 		lines = append(lines, s.info(rank, "2 coll channels, 0 collnet channels, 0 nvls channels, 2 p2p channels, "+
 			"2 p2p channels per peer"))
 	case n.version.since(17):

@@ -48,36 +48,16 @@ func each(c *Case, f func(lines []string) []string) *Case {
 // tailLines is what a console keeps of a log in this corpus.
 const tailLines = 200
 
-// lastLines cuts each log to its last 200 lines. A short log first gets healthy lines in front, so
-// that the cut removes something: three quarters of its own lines stay.
+// lastLines cuts each log to its last 200 lines. Of a shorter log, three quarters of the lines
+// stay, behind the progress of an application, so that each cut loses something.
 func lastLines(c *Case) (*Case, bool) {
 	return each(c, func(lines []string) []string {
-		keep := tailLines
-		if len(lines) <= tailLines {
-			keep = max(1, len(lines)*3/4)
+		if len(lines) > tailLines {
+			return lines[len(lines)-tailLines:]
 		}
-		filler := c.filler(tailLines)
-		all := slices.Concat(filler, lines)
-		if keep < len(lines) && len(lines) <= tailLines {
-			// the end of the log, preceded by the progress of an application
-			all = slices.Concat(progress(tailLines-keep), lines[len(lines)-keep:])
-		}
-		return all[max(0, len(all)-tailLines):]
+		keep := max(1, len(lines)*3/4)
+		return slices.Concat(progress(tailLines-keep), lines[len(lines)-keep:])
 	}), true
-}
-
-// filler returns healthy lines of the same job: the start of an earlier communicator, or the
-// progress of an application.
-func (c *Case) filler(n int) []string {
-	var lines []string
-	if c.session != nil {
-		var all []int
-		for i := range c.session.nodes {
-			all = append(all, i)
-		}
-		lines, _ = c.session.initLines(all, "bootstrap", "complete")
-	}
-	return append(lines, progress(max(0, n-len(lines)))...)
 }
 
 func progress(n int) (lines []string) {

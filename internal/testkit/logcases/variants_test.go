@@ -96,6 +96,14 @@ func TestLastLines(t *testing.T) {
 	}
 }
 
+func TestLastLinesOfALongLog(t *testing.T) {
+	late := strings.Repeat("late\n", tailLines)
+	c := &Case{Files: []File{{Name: "l", Data: []byte(strings.Repeat("early\n", 300) + late)}}}
+	if got := text(variant(t, "last 200 lines", c)); got != late {
+		t.Errorf("the cut log has %d early lines", strings.Count(got, "early"))
+	}
+}
+
 func TestPrefixes(t *testing.T) {
 	c := caseOf(t, "A21")
 	for name, want := range map[string]string{
