@@ -99,6 +99,8 @@ type Case struct {
 	Allowed []string
 	// Herring says what in the log misleads; empty if nothing does.
 	Herring string
+	// Note says what the logs have that the thread doesn't show; empty if they show nothing else.
+	Note string
 	// Hidden are the facts that these logs can't show: "gid", "gdr", "qp".
 	Hidden []string
 	Facts  Facts

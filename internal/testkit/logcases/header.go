@@ -81,7 +81,7 @@ func newCase(id string, h header) (*Case, error) {
 	c := &Case{
 		ID: id, Title: h["title"], Source: h["source"], Family: Family(id[:1]), By: h.list("by"),
 		Causes: h.list("cause"), Traps: h.list("trap"), Candidates: h.list("candidates"),
-		Allowed: h.list("allowed"), Herring: h["herring"], Hidden: h.list("hidden"),
+		Allowed: h.list("allowed"), Herring: h["herring"], Note: h["note"], Hidden: h.list("hidden"),
 	}
 	if _, ok := h["nodes"]; ok {
 		s, err := newSession(id, h)

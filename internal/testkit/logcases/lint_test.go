@@ -1,6 +1,7 @@
 package logcases
 
 import (
+	"flag"
 	"fmt"
 	"net/netip"
 	"os"
@@ -48,6 +49,8 @@ var rows = map[string]string{
 	"E05": "Mellanox/k8s-rdma-shared-dev-plugin#87", "E07": "openshift/sriov-network-operator#243",
 	"E08": "openshift/sriov-network-device-plugin#20",
 }
+
+var update = flag.Bool("update", false, "rewrite SLUGS.md")
 
 var (
 	sourceURL = regexp.MustCompile(`^https://github\.com/([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)$`)
@@ -248,11 +251,11 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestSlugTable checks that SLUGS.md is the table of the code and the cases; UPDATE=1 writes it.
+// TestSlugTable checks that SLUGS.md is the table of the code and the cases; -update writes it.
 func TestSlugTable(t *testing.T) {
 	want := "# Causes\n\nThe names of causes that cases and programs share, and the cases of testdata that accept " +
 		"each.\n\n" + SlugTable(load(t))
-	if os.Getenv("UPDATE") != "" {
+	if *update {
 		if err := os.WriteFile("SLUGS.md", []byte(want), 0o644); err != nil { //nolint:gosec // a document
 			t.Fatal(err)
 		}
@@ -262,6 +265,6 @@ func TestSlugTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Error("SLUGS.md is out of date: UPDATE=1 go test -run TestSlugTable")
+		t.Error("SLUGS.md is out of date: go test -run TestSlugTable -update")
 	}
 }
