@@ -145,6 +145,8 @@ func harmless(e *evidence.Event) bool {
 		case "port active", "client reregistration", "sm change", "communication established":
 			return true
 		}
+	case evidence.NCCLCompletion: // of a connection that NCCL repairs (2.29.7)
+		return e.Severity == evidence.Info && strings.Contains(e.Text, "devIndex=")
 	case evidence.NCCLUnequal:
 		return e.Severity == evidence.Info
 	}

@@ -98,7 +98,9 @@ func clusterRules() []Rule {
 					"OpenSM has no multicast LIDs left: they leak when groups are left in part",
 					rare,
 				)
-				none := x.Event.Fields["code"] == "1B19" || strings.Contains(x.Event.Text, "NO_RESOURCES")
+				none := x.Event.Fields["code"] == "1B19" ||
+					strings.Contains(x.Event.Text, "mlids are taken") ||
+					strings.Contains(x.Event.Text, "NO_RESOURCES")
 				leak.supportsIf(none, strong+usual,
 					"the error is the one for a new group without a free LID", x.Event.Place).
 					todo("saquery -g | wc -l before and after a restart of OpenSM", "a newer OpenSM").

@@ -15,7 +15,7 @@ import (
 func OpenSM() forms.Table {
 	return forms.Table{
 		Program: "OpenSM",
-		Markers: []string{"osm_", "SUBNET UP", "SM port", "OpenSM", "opensm", "_mcmr_", "NO_RESOURCES"},
+		Markers: []string{"osm_", "SUBNET UP", "SM port", "OpenSM", "opensm", ": ERR ", "NO_RESOURCES"},
 		Forms: forms.Rows("opensm", []forms.Row{
 			{
 				Name: "error", Kind: evidence.OpenSMError, Anchor: ": ERR ", Source: "linux-rdma/opensm, osm_log.h",

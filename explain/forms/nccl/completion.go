@@ -65,11 +65,11 @@ func completionRows() []row {
 			since:  "2.28.9", source: ib, parse: constant("what", "cts-unused"),
 		},
 		{
-			name: "recovery", kind: evidence.NCCLFault, anchor: "the device is marked as permanently failed",
+			name: "recovery", kind: evidence.NCCLFault, anchor: "failed due to max attempts reached",
 			since: "2.29.7", source: "transport/net_ib/p2p_resiliency.cc",
 			parse: func(_, before string, f evidence.Fields) bool {
 				f["what"] = "recovery"
-				if dev, ok := between(before, "recover device ", " "); ok {
+				if dev, ok := between(before, "Recovery for device ", " "); ok {
 					f["dev"] = dev
 				}
 				return true

@@ -68,20 +68,20 @@ func (x *expander) nvshmemStart(a args) error {
 	return err
 }
 
-// mooncakeStart adds the start of Mooncake's transfer engine.
+// mooncakeStart adds the start of Mooncake's transfer engine: stamp=MMDD_HH:MM:SS, pid, server.
 func (x *expander) mooncakeStart(a args) error {
-	stamp, pid := a.get("stamp", "0331 12:02:38"), a.get("pid", "56056")
+	stamp, pid := strings.ReplaceAll(a.get("stamp", "0402_08:41:10"), "_", " "), a.get("pid", "31007")
 	for i, message := range []string{
-		"transfer_engine_bench.cpp:413] require_size: 75161927680, FLAGS_buffer_size: 75161927680",
+		"transfer_engine_bench.cpp:413] require_size: 8589934592, FLAGS_buffer_size: 8589934592",
 		"transfer_engine_bench.cpp:419] NR_SOCKETS:2", "transfer_engine.cpp:44] Transfer Engine starting. Server: " +
-			a.get("server", "10.249.32.11:12345") + ", Metadata: P2PHANDSHAKE, ip_or_host_name: , rpc_port: 0",
-		"transfer_metadata_plugin.cpp:903] Found active interface eth0 with IP 10.249.32.11",
-		"transfer_engine.cpp:121] Transfer Engine RPC using P2P handshake, listening on 10.249.32.11:15012",
+			a.get("server", "10.77.4.11:12345") + ", Metadata: P2PHANDSHAKE, ip_or_host_name: , rpc_port: 0",
+		"transfer_metadata_plugin.cpp:903] Found active interface eth0 with IP 10.77.4.11",
+		"transfer_engine.cpp:121] Transfer Engine RPC using P2P handshake, listening on 10.77.4.11:15012",
 		"transfer_engine.cpp:185] Auto-discovering topology...",
 		"transfer_engine.cpp:196] Topology discovery complete. Found 2 HCAs.",
 		"rdma_context.cpp:533] Find best gid index: 3 on mlx5_0/",
 	} {
-		x.add(fmt.Sprintf("I%s.%06d %s %s", stamp, 332201+4007*i, pid, message))
+		x.add(fmt.Sprintf("I%s.%06d %s %s", stamp, 118203+4007*i, pid, message))
 	}
 	return nil
 }
