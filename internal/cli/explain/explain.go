@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/explain"
 	"github.com/rdmakit/rdmakit/explain/input"
+	"github.com/rdmakit/rdmakit/explain/rules"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
 	"github.com/rdmakit/rdmakit/internal/text/output"
@@ -35,6 +36,8 @@ const (
 type explainFlags struct {
 	redact, flows    bool
 	code, errno, cqe string
+	rule             string
+	list             bool
 	verb, link       string
 }
 
@@ -96,12 +99,19 @@ Exit codes:
 	flags.StringVar(&f.verb, "verb", "", "the `CALL` that --errno is of, such as ibv_modify_qp")
 	flags.StringVar(&f.link, "link", "", "the `KIND` of port that --errno is of: RoCE, InfiniBand or iWARP")
 	flags.StringVar(&f.cqe, "cqe", "", "explain a dump of an error completion of mlx5, in `HEX`")
-	cmd.MarkFlagsMutuallyExclusive("code", "errno", "cqe")
+	flags.BoolVar(&f.list, "list", false, "list the rules instead of reading files")
+	flags.StringVar(&f.rule, "rule", "", "describe the rule `ID`, such as RDX-101, instead of reading files")
+	cmd.MarkFlagsMutuallyExclusive("code", "errno", "cqe", "list", "rule")
 	return cmd
 }
 
 func runExplain(app *cli.App, cmd *cobra.Command, args []string, f explainFlags) error {
-	if f.single() {
+	switch {
+	case f.list:
+		return printRules(app, rules.All())
+	case f.rule != "":
+		return printRule(app, cmd, f.rule)
+	case f.single():
 		return explainValue(app, cmd, args, &f)
 	}
 	if f.verb != "" || f.link != "" {
@@ -113,7 +123,10 @@ func runExplain(app *cli.App, cmd *cobra.Command, args []string, f explainFlags)
 			errors.New("missing argument FILE: logs, folders, archives, or - (standard input)"),
 		)
 	}
-	report, err := explain.Explain(cmd.Context(), input.All(args, cmd.InOrStdin()), explain.Options{})
+	progress := app.ReadingProgress("reading MiB", 0, args)
+	report, err := explain.Explain(cmd.Context(), input.All(args, cmd.InOrStdin()),
+		explain.Options{Progress: mebibytes(progress.Add)})
+	progress.Done()
 	if err != nil {
 		return err
 	}
@@ -147,6 +160,21 @@ func printDocument(app *cli.App, d *explain.Document) error {
 		return app.Out.Raw(d.Markdown())
 	}
 	return app.Out.Print(d, blocks(d, app.Out.Format() == output.FormatWide)...)
+}
+
+// mebibytes calls add with the whole mebibytes that were read since the last call.
+func mebibytes(add func(int)) func(name string, bytes int64) {
+	var current string
+	var done int64
+	return func(name string, bytes int64) {
+		if name != current {
+			current, done = name, 0
+		}
+		if more := bytes>>20 - done; more > 0 {
+			add(int(more))
+			done += more
+		}
+	}
 }
 
 // exit returns the exit code of a report.
