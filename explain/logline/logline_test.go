@@ -52,6 +52,15 @@ func TestPrefixes(t *testing.T) {
 		},
 		{name: "cri", in: "2026-11-27T06:34:31Z stdout F " + message, rank: -1, at: day},
 		{name: "zone", in: "2026-11-27T08:34:31+02:00 stderr F " + message, rank: -1, at: day},
+		{
+			name: "zone apart", in: "2026-11-27 14:34:31.000 +08:00 " + stamped, text: stamped, rank: -1, at: day,
+		},
+		{
+			name: "opensm", in: "Nov 27 06:34:31 123456 [7F00A740] 0x01 -> f: ERR 1B19: text",
+			text: "[7F00A740] 0x01 -> f: ERR 1B19: text", rank: -1,
+			at: time.Date(0, 11, 27, 6, 34, 31, 0, time.UTC),
+		},
+		{name: "azure", in: "2026-11-27T06:34:31.000Z: [1,12]<stdout>:" + message, rank: 12, at: day},
 		{name: "compose", in: "worker-1  | " + message, host: "worker-1", rank: -1},
 		{
 			name: "chain", in: "2026-11-27T06:34:31Z stdout F [1,5]<stdout>:(Worker pid=9) " + message,

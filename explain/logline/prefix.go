@@ -169,14 +169,27 @@ func takeISO(s string, l *evidence.Line) (string, bool) {
 	if !ok {
 		return s, false
 	}
-	l.Time = t
 	rest := strings.TrimPrefix(s[end:], " ")
+	l.Time, rest = zoned(t, rest)
 	for _, tag := range [...]string{"stdout F ", "stderr F ", "stdout P ", "stderr P "} {
 		if after, ok := strings.CutPrefix(rest, tag); ok {
 			rest = after
 		}
 	}
 	return rest, true
+}
+
+// zoned takes a zone that stands apart from its time: "2026-11-27 06:34:31.123 +08:00 ".
+func zoned(t time.Time, rest string) (time.Time, string) {
+	if len(rest) < len("+08:00 ") || rest[0] != '+' && rest[0] != '-' || rest[6] != ' ' {
+		return t, rest
+	}
+	zone, err := time.Parse("-07:00", rest[:6])
+	if err != nil {
+		return t, rest
+	}
+	_, seconds := zone.Zone()
+	return t.Add(-time.Duration(seconds) * time.Second), rest[7:]
 }
 
 func parseISO(s string) (time.Time, bool) {
@@ -207,6 +220,10 @@ func takeSyslog(s string, l *evidence.Line) (string, bool) {
 	host, after, ok := strings.Cut(strings.TrimPrefix(rest, " "), " ")
 	if !ok || host == "" {
 		return s, false
+	}
+	if number(host) && strings.HasPrefix(after, "[") { // OpenSM: microseconds, no host
+		l.Time = t
+		return after, true
 	}
 	l.Time, l.Process.Host = t, host
 	program, message, ok := strings.Cut(after, ": ")
