@@ -55,7 +55,7 @@ const (
 	TorchStuck      Kind = "torch.stuck"       // [rank seconds]: the watchdog or its heartbeat stopped
 	TorchException  Kind = "torch.exception"   // [rank seq enqueued completed]
 	TorchNCCLError  Kind = "torch.nccl.error"  // [class]: ncclSystemError, ncclRemoteError, …: an echo
-	TorchStore      Kind = "torch.store"       // [address]: the rendezvous doesn't answer
+	TorchStore      Kind = "torch.store"       // [address joined]: the rendezvous doesn't answer
 	TorchMismatch   Kind = "torch.mismatch"    // [ranks]: collectives differ
 	RayError        Kind = "ray.error"         // an echo
 	VLLMBroadcast   Kind = "vllm.broadcast"    // [seconds]: no block of shared memory: a worker hangs
@@ -68,7 +68,7 @@ const (
 	NVSHMEMPeermem  Kind = "nvshmem.peermem"   // no module for GPU memory
 	UCXVersion      Kind = "ucx.version"       // [version]
 	UCXCompletion   Kind = "ucx.completion"    // [status vendor device port link]
-	UCXPath         Kind = "ucx.path"          // [remoteQPN gidIndex remoteGID tclass]: of the completion above
+	UCXPath         Kind = "ucx.path"          // [remoteQPN gidIndex remoteGID remoteLID tclass]: of the line above
 	UCXTimeout      Kind = "ucx.timeout"       // [device]: endpoint timeout
 	UCXAddress      Kind = "ucx.ah"            // [device errno gidIndex remoteGID]: no address handle
 	UCXVerb         Kind = "ucx.verb"          // [call errno device limit]
@@ -78,7 +78,7 @@ const (
 	UCXDevX         Kind = "ucx.devx"          // [call syndrome errno]
 	NIXLError       Kind = "nixl.error"        // [error]
 	MooncakeDevice  Kind = "mooncake.device"   // [device lid gidIndex gid]
-	MooncakeVerb    Kind = "mooncake.verb"     // [call errno device]
+	MooncakeVerb    Kind = "mooncake.verb"     // [call errno device next gidIndex localGID remoteGID]
 	MooncakeFailed  Kind = "mooncake.transfer" // [status device peer retries]
 	LibfabricError  Kind = "libfabric.error"   // [provider status text]
 	MPIError        Kind = "mpi.error"         // [what]: an echo
@@ -99,22 +99,22 @@ const (
 	PerftestDevice     Kind = "perftest.device"     // [device]: not found
 	PerftestConnect    Kind = "perftest.connect"    // [address port]: the TCP exchange
 	CMAEvent           Kind = "cma.event"           // [event error reason]: rdma_cm
-	MLX5CQE            Kind = "mlx5.cqe"            // [cqe device]: hexadecimal, without blanks
+	MLX5CQE            Kind = "mlx5.cqe"            // [cqe device status vendor qpn opcode side]: cqe in hexadecimal
 	VerbsCompletion    Kind = "verbs.completion"    // [status vendor device]: of any other program
 	VerbsAsync         Kind = "verbs.async"         // [event device port]
 	VerbsError         Kind = "verbs.error"         // [call errno device]
 
 	KernelLink     Kind = "kernel.link"     // [device netdev port state]: up, down, flap
-	KernelHealth   Kind = "kernel.health"   // [device syndrome]: the card's firmware
-	KernelCommand  Kind = "kernel.command"  // [device command status syndrome]
-	KernelHardware Kind = "kernel.hardware" // [device what]: power, temperature, cable, PCIe
+	KernelHealth   Kind = "kernel.health"   // [pci syndrome text]: the card's firmware
+	KernelCommand  Kind = "kernel.command"  // [device pci command status syndrome errno]
+	KernelHardware Kind = "kernel.hardware" // [pci what]: power, temperature, cable, PCIe
 	KernelSymbol   Kind = "kernel.symbol"   // [module symbol]
 	KernelModule   Kind = "kernel.module"   // [module errno]: can't be inserted
-	KernelQP       Kind = "kernel.qp"       // [device port qpn syndrome vendor text]
-	KernelCQE      Kind = "kernel.cqe"      // [device syndrome vendor status]
+	KernelQP       Kind = "kernel.qp"       // [device port qpn vendor text]
+	KernelCQE      Kind = "kernel.cqe"      // [device vendor status]
 	KernelOOM      Kind = "kernel.oom"      // [process]
 	KernelGPU      Kind = "kernel.gpu"      // [xid gpu]
-	KernelIOMMU    Kind = "kernel.iommu"    // [device]: a DMA fault
+	KernelIOMMU    Kind = "kernel.iommu"    // [device pci]: a DMA fault
 	KernelReset    Kind = "kernel.reset"    // [device]
 	KernelOther    Kind = "kernel.other"    // [driver device]: a line of an RDMA driver
 
@@ -126,7 +126,9 @@ const (
 	K8sOperator  Kind = "k8s.operator"  // [what]
 	EFAError     Kind = "efa.error"     // [status text]
 	Command      Kind = "command"       // [command]: output of a known program, such as lspci or ulimit
-	Setting      Kind = "setting"       // [name value]: a setting in such output: ACSCtl, memlock, iommu
+	Setting      Kind = "setting"       // [name value]: ACSCtl, memlock (KiB), iommu, netns, CmaTotal, machine
+	DevicePort   Kind = "device.port"   // [device port state physical link mtu lid rate transport netdev]
+	DeviceGID    Kind = "device.gid"    // [device port gidIndex gid type netdev]
 )
 
 // Kinds of events of the packets of a capture, by package capture, and of rdmactl's own records.

@@ -20,6 +20,8 @@ type Table struct {
 	Forms []evidence.Form
 	// Split, if set, cuts a line in which the lines of several processes are glued together.
 	Split func(text string) []string
+	// Follow, if set, returns a reader of what the program prints over several lines.
+	Follow func() Follower
 }
 
 // Matcher matches lines with the forms of several tables. One goroutine may use it.
@@ -37,6 +39,9 @@ type compiled struct {
 	Table
 	anchors *automaton
 	at      []int // of a form: where its anchor is first found in the line, -1 if it isn't
+
+	follower Follower
+	more     int // how many of the next lines follower wants to see
 }
 
 // NewMatcher returns a matcher for the tables, which are tried in this order.
@@ -50,6 +55,9 @@ func NewMatcher(tables ...Table) *Matcher {
 			anchors = append(anchors, f.Anchor)
 		}
 		c.anchors = newAutomaton(anchors)
+		if t.Follow != nil {
+			c.follower = t.Follow()
+		}
 		m.tables = append(m.tables, c)
 		for _, marker := range t.Markers {
 			markers = append(markers, marker)
@@ -61,13 +69,18 @@ func NewMatcher(tables ...Table) *Matcher {
 }
 
 // Wants reports whether a raw line may be one of a known program: all others have no events.
-func (m *Matcher) Wants(raw []byte) bool { return m.markers.contains(raw) }
+func (m *Matcher) Wants(raw []byte) bool { return m.awaited() || m.markers.contains(raw) }
 
-// Read returns the events of a line; the slice is valid until the next call.
+// Read returns the events of a line; the slice is valid until the next call. It is called for each
+// line of an input, in their order; lines that aren't wanted may be empty.
 func (m *Matcher) Read(l *evidence.Line) []*evidence.Event {
 	m.found = m.found[:0]
 	clear(m.marked)
 	m.markers.scan(l.Text, func(marker uint16, _ int) { m.marked[m.owner[marker]] = true })
+	m.follow(l)
+	if len(m.found) > 0 {
+		return m.found
+	}
 	for i := range m.tables {
 		if !m.marked[i] {
 			continue

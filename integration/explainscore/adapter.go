@@ -12,9 +12,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/rdmakit/rdmakit/explain"
+	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/facts"
 	"github.com/rdmakit/rdmakit/explain/input"
 	"github.com/rdmakit/rdmakit/explain/rules"
@@ -86,6 +88,12 @@ func factsOf(f *facts.Facts) logcases.Facts {
 				out.GIDs = append(out.GIDs, g.GID.Addr().String())
 			}
 		}
+	}
+	for e := range f.Store.Of(evidence.MLX5CQE) {
+		vendor, _ := e.Fields.Int("vendor")
+		qpn, _ := e.Fields.Int("qpn")
+		out.Decoded = append(out.Decoded, fmt.Sprintf("status=%s vendor=%#x opcode=%s qpn=%#x side=%s",
+			e.Fields["status"], vendor, e.Fields["opcode"], qpn, e.Fields["side"]))
 	}
 	return out
 }

@@ -15,7 +15,9 @@ import (
 func OpenSM() forms.Table {
 	return forms.Table{
 		Program: "OpenSM",
-		Markers: []string{"osm_", "SUBNET UP", "SM port", "OpenSM", "opensm", ": ERR ", "NO_RESOURCES"},
+		Markers: []string{
+			"osm_", "SUBNET UP", "SM port is down", "OpenSM ", "_mcmr_", "NO_RESOURCES", ": ERR ",
+		},
 		Forms: forms.Rows("opensm", []forms.Row{
 			{
 				Name: "error", Kind: evidence.OpenSMError, Anchor: ": ERR ", Source: "linux-rdma/opensm, osm_log.h",
@@ -44,7 +46,10 @@ func OpenSM() forms.Table {
 func Kubernetes() forms.Table {
 	return forms.Table{
 		Program: "Kubernetes networking",
-		Markers: []string{"CNI", "cni", "sriov", "device plugin", "RDMA subsystem", "rdma-shared", "node_guid"},
+		Markers: []string{
+			"SRIOV-CNI failed", "SRI-OV CNI failed", "failed to configure VF", "GUID is not valid", "RDMA subsystem",
+			"RDMA Shared Device Plugin", "missing RDMA device spec", "RDMA modules are not loaded",
+		},
 		Forms: forms.Rows("k8s", []forms.Row{
 			{
 				Name:   "vf-guid",
@@ -58,68 +63,20 @@ func Kubernetes() forms.Table {
 				Source: "Mellanox/k8s-rdma-shared-dev-plugin",
 			},
 			{
+				Name: "no-rdma", Kind: evidence.K8sOperator, Anchor: "missing RDMA device spec for device ",
+				Source: "Mellanox/k8s-rdma-shared-dev-plugin, pkg/resources/pci_net_device.go",
+				Parse:  forms.Fixed("what", "no RDMA device"),
+			},
+			{
+				Name: "modules", Kind: evidence.K8sOperator, Anchor: "RDMA modules are not loaded",
+				Source: "k8snetworkplumbingwg/sriov-network-operator, pkg/host/internal/kernel/kernel.go",
+				Parse:  forms.Fixed("what", "modules"),
+			},
+			{
 				Name:   "vf-configure",
 				Kind:   evidence.K8sOperator,
 				Anchor: "failed to configure VF",
 				Source: "k8snetworkplumbingwg/sriov-cni",
-			},
-		}, nil),
-	}
-}
-
-// Commands returns the forms of output of commands.
-func Commands() forms.Table {
-	setting := func(name, value string) func(m, before string, f evidence.Fields) bool {
-		return func(_, _ string, f evidence.Fields) bool {
-			f["name"], f["value"] = name, value
-			return true
-		}
-	}
-	return forms.Table{
-		Program: "output of commands",
-		Markers: []string{
-			"ACSCtl:",
-			"max locked memory",
-			"CmaTotal:",
-			"aarch64",
-			"BOOT_IMAGE=",
-			"node_guid",
-			"link_layer",
-			"active_mtu",
-		},
-		Forms: forms.Rows("command", []forms.Row{
-			{
-				Name: "acs", Kind: evidence.Setting, Anchor: "ACSCtl:", Info: true, Source: "lspci -vvv",
-				Parse: func(m, _ string, f evidence.Fields) bool {
-					f["name"], f["value"] = "ACSCtl", strings.TrimSpace(strings.TrimPrefix(m, "ACSCtl:"))
-					return strings.Contains(m, "ReqRedir+")
-				},
-			},
-			{
-				Name: "memlock", Kind: evidence.Setting, Anchor: "max locked memory", Info: true, Source: "ulimit -a",
-				Parse: func(m, _ string, f evidence.Fields) bool {
-					words := strings.Fields(m)
-					f["name"], f["value"] = "memlock", words[len(words)-1]
-					return strings.Trim(f["value"], "0123456789") == "" || f["value"] == "unlimited"
-				},
-			},
-			{
-				Name: "cma", Kind: evidence.Setting, Anchor: "CmaTotal:", Info: true, Source: "/proc/meminfo",
-				Parse: func(m, _ string, f evidence.Fields) bool {
-					f["name"], f["value"] = "CmaTotal", forms.Word(m, "CmaTotal:")
-					return f["value"] != ""
-				},
-			},
-			{
-				Name: "machine", Kind: evidence.Setting, Anchor: "aarch64", Info: true, Source: "uname -a",
-				Parse: setting("machine", "aarch64"),
-			},
-			{
-				Name: "vf-zero-guid", Kind: evidence.K8sVF, Anchor: "node_guid", Source: "ibv_devinfo",
-				Parse: func(m, _ string, f evidence.Fields) bool {
-					f["what"] = "guid"
-					return strings.HasSuffix(strings.TrimSpace(m), "0000:0000:0000:0000")
-				},
 			},
 		}, nil),
 	}

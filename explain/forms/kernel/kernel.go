@@ -18,34 +18,18 @@ func Table() forms.Table {
 	return forms.Table{
 		Program: "Linux kernel",
 		Markers: []string{
-			"mlx5_core ",
-			"mlx5_ib",
-			"infiniband ",
-			"mlx4_",
-			"bnxt_en ",
-			"bnxt_re",
-			"irdma ",
-			"ice ",
-			"ionic ",
-			"efa ",
-			"rdma_rxe",
-			"rxe",
-			"siw",
-			"hns3 ",
-			"nv_peer_mem",
-			"nvidia_peermem",
-			"nvidia-peermem",
-			"NVRM: Xid",
-			"DMAR: ",
-			"AMD-Vi: ",
-			"oom-kill",
-			"Out of memory: Killed", "out of memory: Killed",
-			"pcieport ",
-			"ib_register_peer_memory_client",
-			"ib_core",
-			"IPv6: ADDRCONF",
+			"mlx5_core ", "mlx5_core: ", "mlx5_core.", "mlx5_ib", "mlx4_core ", "mlx4_ib", "mlx4_en",
+			"infiniband mlx", "infiniband roce", "infiniband ib", "infiniband rdma", "infiniband bnxt_re",
+			"infiniband irdma", "infiniband rxe", "infiniband siw", "infiniband efa", "infiniband hns",
+			"bnxt_re", "irdma 0000:", "irdma: ", "irdma_", "rdma_rxe", "siw: ", "hns_roce", "ionic_rdma", "ionic_",
+			"efa 0000:", "bnxt_en 0000:", "ice 0000:", "hns3 0000:", "ionic 0000:", "qede 0000:",
+			"nv_peer_mem", "nvidia_peermem", "nvidia-peermem", "ib_register_peer_memory_client",
+			"NVRM: Xid", "DMAR: [DMA", "DMAR: [INTR", "AMD-Vi: Event", "PCIe Bus Error: severity=Uncorrect",
+			"Out of memory: Killed process", "out of memory: Killed process",
+			"/1: QP ", "/2: QP ", "ib_core: ",
+			"could not insert 'ib_", "could not insert 'mlx", "could not insert 'rdma",
 		},
-		Forms: forms.Rows("kernel", rows(), nil),
+		Forms: forms.Rows("kernel", append(queueRows(), rows()...), nil),
 	}
 }
 
@@ -59,11 +43,12 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Parse: device,
 		},
 		{
-			Name:   "mlx5-synd",
-			Kind:   evidence.KernelHealth,
-			Anchor: "irisc not responding",
-			Source: mlx5 + "health.c",
-			Parse:  device,
+			Name: "mlx5-synd", Kind: evidence.KernelHealth, Anchor: ": synd 0x", Source: mlx5 + "health.c",
+			Parse: func(m, before string, f evidence.Fields) bool {
+				f["syndrome"] = hexNumber(forms.Word(m, "synd "))
+				f["text"] = forms.Between(m[len(": synd "):], ": ", "")
+				return f["syndrome"] != "" && f["syndrome"] != "0" && device(m, before, f)
+			},
 		},
 		{
 			Name: "mlx5-fatal", Kind: evidence.KernelHealth, Anchor: "Fatal error ", Source: mlx5 + "health.c",
@@ -92,15 +77,15 @@ func rows() []forms.Row { //nolint:funlen // a table
 		{
 			Name:   "aer",
 			Kind:   evidence.KernelHardware,
-			Anchor: "PCIe Bus Error: severity=Uncorrected",
+			Anchor: "PCIe Bus Error: severity=Uncorrect",
 			Source: "Linux, drivers/pci/pcie/aer.c",
 			Parse:  what("pcie"),
 		},
 		{
 			Name: "command", Kind: evidence.KernelCommand, Anchor: "mlx5_cmd_out_err", Source: mlx5 + "cmd.c",
 			Parse: func(m, before string, f evidence.Fields) bool {
-				f["command"], f["status"] = forms.Word(m, "): "), forms.Word(m, "status ")
-				f["syndrome"] = forms.Word(m, "syndrome (")
+				f["command"], f["status"] = forms.Word(m, "): "), forms.Between(m, "status ", "(")
+				f["syndrome"], f["errno"] = forms.Word(m, "syndrome ("), forms.Word(m, "err(-")
 				return device(m, before, f)
 			},
 		},
@@ -119,6 +104,7 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Source: "Linux, kernel/module",
 			Parse: func(m, before string, f evidence.Fields) bool {
 				f["symbol"] = forms.Word(m, "of symbol ")
+				f["module"], _, _ = strings.Cut(strings.TrimSpace(before), ":")
 				return strings.HasPrefix(f["symbol"], "ib_") || strings.HasPrefix(f["symbol"], "rdma_")
 			},
 		},
@@ -146,36 +132,6 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Parse:  link("down"),
 		},
 		{
-			Name:   "qp-error",
-			Kind:   evidence.KernelQP,
-			Anchor: " error: ",
-			Source: "Linux, drivers/infiniband/hw/mlx5/cq.c",
-			Parse: func(m, before string, f evidence.Fields) bool {
-				port, qpn, ok := strings.Cut(before, ": QP ")
-				if !ok {
-					return false
-				}
-				words := strings.Fields(port)
-				f["device"], f["port"], _ = strings.Cut(words[len(words)-1], "/")
-				f["qpn"] = strings.TrimSpace(qpn)
-				f["syndrome"], f["vendor"] = forms.Word(m, "(0x"), ""
-				return true
-			},
-		},
-		{
-			Name:   "wc-error",
-			Kind:   evidence.KernelCQE,
-			Anchor: "WC error: ",
-			Source: "Linux, drivers/infiniband/hw/mlx5/cq.c",
-			Parse: func(m, before string, f evidence.Fields) bool {
-				f["status"] = forms.Word(m, "WC error: ")
-				if _, rest, ok := strings.Cut(before, "infiniband "); ok {
-					f["device"], _, _ = strings.Cut(rest, ":")
-				}
-				return f["status"] != ""
-			},
-		},
-		{
 			Name:   "iommu-intel",
 			Kind:   evidence.KernelIOMMU,
 			Anchor: "DMAR: [DMA ",
@@ -186,8 +142,12 @@ func rows() []forms.Row { //nolint:funlen // a table
 			},
 		},
 		{
-			Name: "iommu-amd", Kind: evidence.KernelIOMMU, Anchor: "IO_PAGE_FAULT",
-			Source: "Linux, drivers/iommu/amd", Parse: forms.Fixed(),
+			Name: "iommu-amd", Kind: evidence.KernelIOMMU, Anchor: "Event logged [IO_PAGE_FAULT ",
+			Source: "Linux, drivers/iommu/amd/iommu.c",
+			Parse: func(m, before string, f evidence.Fields) bool {
+				f["device"] = strings.TrimPrefix(forms.Word(m, "device="), "0000:")
+				return device(m, before, f)
+			},
 		},
 		{
 			Name:   "oom",
@@ -211,7 +171,7 @@ func rows() []forms.Row { //nolint:funlen // a table
 			},
 		},
 		{
-			Name: "rxe", Kind: evidence.KernelOther, Anchor: "rxe", Info: true,
+			Name: "rxe", Kind: evidence.KernelOther, Anchor: "rdma_rxe: ", Info: true,
 			Source: "Linux, drivers/infiniband/sw/rxe", Parse: forms.Fixed("driver", "rxe"),
 		},
 	}

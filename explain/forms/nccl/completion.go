@@ -44,25 +44,22 @@ func completionRows() []row {
 				return "", "2.19.4"
 			},
 		},
-		{name: "async-gid", kind: evidence.NCCLAsync, anchor: "GID table changed", source: ib, parse: parseAsync},
 		{
-			name:   "async-speed",
-			kind:   evidence.NCCLAsync,
-			anchor: "speed change detected",
-			source: ib,
-			parse:  parseAsync,
+			name: "async-gid", kind: evidence.NCCLAsync, anchor: "GID table changed", since: "2.28.3",
+			source: "transport/net_ib/common.cc", parse: parseAsync,
 		},
 		{
-			name:   "async-unknown",
-			kind:   evidence.NCCLAsync,
-			anchor: "unknown event type",
-			source: ib,
-			parse:  parseAsync,
+			name: "async-speed", kind: evidence.NCCLAsync, anchor: "speed change detected", since: "2.30.7",
+			source: "transport/net_ib/common.cc", parse: parseAsync,
+		},
+		{
+			name: "async-unknown", kind: evidence.NCCLAsync, anchor: "unknown event type", since: "2.23",
+			source: ib, parse: parseAsync,
 		},
 		{
 			name: "cts-unused", kind: evidence.NCCLFault,
 			anchor: "completion for a CTS but retrieved an 'unused' request",
-			since:  "2.28.9", source: ib, parse: constant("what", "cts-unused"),
+			since:  "2.29.7", source: "transport/net_ib/p2p.cc", parse: constant("what", "cts-unused"),
 		},
 		{
 			name: "recovery", kind: evidence.NCCLFault, anchor: "failed due to max attempts reached",
@@ -91,7 +88,7 @@ func datesOfCompletion(m, _ string) (since, until string) {
 	has := func(part string) bool { return strings.Contains(m, part) }
 	switch {
 	case strings.HasPrefix(m, "NET/IB/GIN"):
-		return "2.28", ""
+		return "2.28.7", ""
 	case has("devIndex="):
 		return "2.29.7", ""
 	case has("reqSize="):
@@ -102,7 +99,7 @@ func datesOfCompletion(m, _ string) (since, until string) {
 		return "2.22", "2.28.3"
 	case has("status="):
 		return "2.20", "2.21.5"
-	case has("localGid"):
+	case has("localGid"), has(" (Send)"), has(" (Recv)"):
 		return "2.18", "2.19.4"
 	case has("from peer"):
 		return "2.10", "2.17.1"

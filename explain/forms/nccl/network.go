@@ -6,7 +6,37 @@ import (
 	"github.com/rdmakit/rdmakit/explain/evidence"
 )
 
-// networkRows are plugins, devices, and the network that is used.
+// pluginRows are what becomes of network plugins.
+func pluginRows() []row {
+	core := "plugin/net.cc"
+	return []row{
+		plugin("initialized", "Initialized NET plugin ", "loaded", "2.27", core),
+		plugin("not-initialized", "Failed to initialize NET plugin ", "failed", "2.28", core),
+		plugin("gin", "Assigned GIN plugin ", "loaded", "2.28", core),
+		plugin("p2p", "P2P plugin ", "loaded", "", "net.cc"),
+		plugin("loaded", "Loaded net plugin ", "loaded", "", "net.cc"),
+		plugin("external", "Successfully loaded external network plugin ", "loaded", "2.28", core),
+		plugin("not-found", "Could not find:", "missing", "2.22", "net.cc"),
+		plugin("symbol", "Failed to find ncclNetPlugin", "probe", "", "net.cc"),
+		plugin("load", "Plugin load (", "missing", "2.17", "net.cc"),
+		{
+			name: "plugin-load-old", kind: evidence.NCCLPlugin, anchor: "lugin load returned ", until: "2.21.5",
+			source: "net.cc", parse: constant("state", "missing"),
+		},
+		{
+			name: "network-missing", kind: evidence.NCCLNoNetwork, anchor: "Error: network ", since: "2.10",
+			until: "2.26.6", source: "net.cc",
+			parse: func(m, _ string, f evidence.Fields) bool {
+				name, rest, ok := strings.Cut(m[len("Error: network "):], " not found")
+				f["network"] = name
+				return ok && strings.TrimSpace(rest) == "."
+			},
+		},
+		plugin("none", "No plugin found", "missing", "", "net.cc"),
+	}
+}
+
+// networkRows are devices, and the network that is used.
 func networkRows() []row {
 	ib, core := "transport/net_ib.cc", "plugin/net.cc"
 	return []row{
@@ -27,16 +57,6 @@ func networkRows() []row {
 			name: "network-none", kind: evidence.NCCLNoNetwork, anchor: "Failed to initialize any NET plugin",
 			since: "2.27", source: core,
 		},
-		plugin("initialized", "Initialized NET plugin ", "loaded", "2.27", core),
-		plugin("not-initialized", "Failed to initialize NET plugin ", "failed", "2.28", core),
-		plugin("gin", "Assigned GIN plugin ", "loaded", "2.28", core),
-		plugin("p2p", "P2P plugin ", "loaded", "", "net.cc"),
-		plugin("loaded", "Loaded net plugin ", "loaded", "", "net.cc"),
-		plugin("external", "Successfully loaded external network plugin ", "loaded", "2.28", core),
-		plugin("not-found", "Could not find:", "missing", "2.22", "net.cc"),
-		plugin("symbol", "Failed to find ncclNetPlugin", "probe", "", "net.cc"),
-		plugin("load", "Plugin load (", "missing", "", "net.cc"),
-		plugin("none", "No plugin found", "missing", "", "net.cc"),
 		{
 			name: "ib-virtual", kind: evidence.NCCLVirtual,
 			anchor: "Made virtual device [", since: "2.24", source: ib,
@@ -71,12 +91,13 @@ func networkRows() []row {
 		},
 		{
 			name: "libmlx5", kind: evidence.NCCLHarmless,
-			anchor: "Failed to open libmlx5.so", since: "2.27.5",
+			anchor: "Failed to open libmlx5.so", since: "2.27",
 			source: "misc/mlx5dvsymbols.cc", parse: constant("what", "libmlx5"),
 		},
-		refused("open", "Unable to open device ", ib),
-		refused("query", "Unable to query device ", ib),
-		refused("port", "Unable to query port_num ", ib),
+		refused("open", "Unable to open device "),
+		refused("query", "Unable to query device "),
+		refused("port", "Unable to query port_num "),
+		refused("port-2.19", "NET/IB : Unable to query port "),
 		{
 			name: "no-ip", kind: evidence.NCCLFault,
 			anchor: "No IP interface found", source: ib,
@@ -95,11 +116,33 @@ func networkRows() []row {
 			source: "transport/net_socket.cc", parse: constant("devices", ""),
 		},
 		{
-			name: "sharp", kind: evidence.NCCLPlugin,
-			anchor: "NET/OFI ", source: "aws-ofi-nccl",
+			name: "ofi-error", kind: evidence.EFAError,
+			anchor: "ompleted with error", source: "of aws/aws-ofi-nccl: include/nccl_ofi_platform.h",
+			parse: parseOFI,
+		},
+		{
+			name: "ofi-insert", kind: evidence.EFAError,
+			anchor: "Unable to insert remote address", source: "of aws/aws-ofi-nccl: nccl_ofi_rdma.cpp",
+			parse: constant("text", "address not inserted"),
+		},
+		{
+			name: "ofi-provider", kind: evidence.NCCLPlugin,
+			anchor: "NET/OFI Selected ", source: "of aws/aws-ofi-nccl: nccl_ofi_net.cpp",
 			parse: constants("name", "AWS Libfabric", "state", "loaded"),
 		},
 	}
+}
+
+// parseOFI reads the provider's status of "Request … completed with error: err: 113, …, prov_errno:
+// 15, strerror: …", and of older plugins ".. RC: 113. Error: 15 (Unreachable remote).".
+func parseOFI(m, before string, f evidence.Fields) bool {
+	for _, mark := range [...]string{"prov_errno: ", "Error: "} {
+		if s, ok := between(m, mark, ""); ok && digits(firstWord(s)) {
+			f["status"] = firstWord(s)
+			break
+		}
+	}
+	return strings.Contains(before, "NET/OFI")
 }
 
 // rest returns a parser that takes everything behind the anchor as a field.
@@ -138,14 +181,15 @@ func plugin(name, anchor, state, since, source string) row {
 	}
 }
 
-func refused(name, anchor, source string) row {
+func refused(name, anchor string) row {
 	return row{
-		name: "device-" + name, kind: evidence.NCCLVerb, anchor: anchor, source: source,
+		name: "device-" + name, kind: evidence.NCCLVerb, anchor: anchor, source: "transport/net_ib.cc",
 		parse: func(m, _ string, f evidence.Fields) bool {
 			f["call"] = map[string]string{
-				"open": "ibv_open_device", "query": "ibv_query_device", "port": "ibv_query_port",
+				"open": "ibv_open_device", "query": "ibv_query_device",
+				"port": "ibv_query_port", "port-2.19": "ibv_query_port",
 			}[name]
-			if name == "port" {
+			if strings.HasPrefix(name, "port") {
 				f["port"] = firstWord(m[len(anchor):])
 				return true
 			}

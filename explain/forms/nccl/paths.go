@@ -25,7 +25,7 @@ func pathRows() []row {
 		},
 		{
 			name: "qp-2.20", kind: evidence.NCCLQP,
-			anchor: "NCCL Dev ", since: "2.20", until: "2.29.6",
+			anchor: " IbDev ", since: "2.20", until: "2.29.3",
 			source: "transport/net_ib.cc", parse: parseQP,
 		},
 		{
@@ -91,7 +91,7 @@ func parseGDR(m, _ string, f evidence.Fields) bool {
 // InfiniBand, "… mtu 3 … GID 3 (0/A10B0A0AFFFF0000) …" on all others.
 func parseQP(m, before string, f evidence.Fields) bool {
 	pairs(before+m, f, map[string]string{
-		"Dev": "dev", "IbDev": "ibdev", "Port": "port", "qpn": "qpn", "qp_num": "qpn",
+		"Dev": "dev", "MergedDev": "dev", "IbDev": "ibdev", "Port": "port", "qpn": "qpn", "qp_num": "qpn",
 		"mtu": "mtu", "LID": "lid", "GID": "gidIndex",
 	})
 	f["mtu"] = mtuBytes(f["mtu"])
@@ -114,14 +114,15 @@ func parseQP(m, before string, f evidence.Fields) bool {
 // parseChannel reads "Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0(1)/GDRDMA/Shared", and the
 // same of "via P2P/IPC" and "via SHM/direct/direct".
 func parseChannel(m, before string, f evidence.Fields) bool {
-	if !strings.Contains(before, "Channel ") && !strings.Contains(before, "CollNet ") {
+	if !strings.Contains(before, "Channel ") && !strings.Contains(before, "CollNet ") &&
+		!strings.HasPrefix(before, "Ring ") { // until 2.6
 		return false
 	}
 	from, to, ok := strings.Cut(before, " -> ")
 	if ok {
 		words := strings.Fields(from)
 		f["from"], _, _ = strings.Cut(words[len(words)-1], "[")
-		f["to"], _, _ = strings.Cut(strings.TrimSpace(to), "[")
+		f["to"] = firstWord(strings.TrimSpace(to))
 	}
 	if channel, ok := between(before, "Channel ", " "); ok {
 		f["channel"] = channel

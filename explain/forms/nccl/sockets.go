@@ -28,37 +28,81 @@ func socketRows() []row {
 			anchor: "Call to connect returned ", until: "2.23.4",
 			source: socket, parse: parseConnect,
 		},
-		connect("net", "Net : Connect to ", "", "2.15.5"),
-		connect("start", "socketStartConnect: Connect to ", "2.16", "2.23.4"),
-		connect("poll", "socketPollConnect: Connect to ", "2.16", "2.23.4"),
-		connect("poll-2.24", "socketPollConnect: connect to ", "2.24", ""),
-		connect("exceeded", "connect to ", "2.24", ""),
-		connect("gave-up", "exceeded retries", "2.16", "2.23.4"),
+		connect("poll-2.27", "PollConnect to ", "2.27", ""),
+		connect("exceeded-2.27", ", exceeded error retry count after ", "2.27", ""),
+		connect("exceeded-2.24", ", exceeded error retry count (", "2.24", "2.26.6"),
+		connect("failed-2.27", ": connect to ", "2.27", ""),
+		connect("failed-2.20", "socketPollConnect: Connect to ", "2.20", "2.23.4"),
+		{
+			name: "connect-failed", kind: evidence.NCCLConnect, anchor: "Connect to ", source: socket,
+			parse: parseConnect, dates: datesOfConnect,
+		},
+		{
+			name: "connect-poll", kind: evidence.NCCLConnect,
+			anchor: "socketPollConnect poll() ", since: "2.16", until: "2.26.6", source: socket,
+			parse: func(m, before string, f evidence.Fields) bool {
+				parseConnect(m, before, f)
+				return true
+			},
+		},
+		connect("gave-up", ": exceeded retries (", "2.16", "2.23.4"),
+		connect("gave-up-time", ": exceeded timeouts (", "2.16", "2.23.4"),
 		{
 			name: "closed", kind: evidence.NCCLPeerClosed,
 			anchor: "Connection closed by remote peer", source: socket,
 			parse: parsePeer,
 		},
 		{
-			name:   "reset",
-			kind:   evidence.NCCLPeerClosed,
-			anchor: "Call to recv from ",
-			source: socket,
-			parse:  parsePeer,
+			name: "reset", kind: evidence.NCCLPeerClosed, anchor: "Call to recv ", source: socket, parse: parsePeer,
 		},
 		{
 			name: "reset-send", kind: evidence.NCCLPeerClosed,
-			anchor: "Call to send to ", source: socket,
+			anchor: "Call to send to ", since: "2.24", source: socket,
 			parse: parsePeer,
 		},
 		{
+			name: "bind-ras", kind: evidence.NCCLHarmless,
+			anchor: "Call to bind failed", since: "2.24", source: "ras/client_support.cc",
+			parse: func(_, _ string, f evidence.Fields) bool {
+				f["what"] = "ras-port" // the port of ncclras is in use; the job does without it
+				return strings.Contains("/"+f["source"], "/ras/")
+			},
+		},
+		{
+			name: "family", kind: evidence.NCCLFamily,
+			anchor: " is neither AF_INET", since: "2.8.3", source: socket,
+			parse: func(_, before string, f evidence.Fields) bool {
+				f["family"], _ = between(before, " with family ", "")
+				return digits(f["family"])
+			},
+		},
+		{
+			name: "truncated", kind: evidence.NCCLTruncated, anchor: "essage truncated : receiv",
+			source: "transport/net_socket.cc, src/bootstrap.cc", parse: parseTruncated,
+		},
+		{
+			name: "socket-creation", kind: evidence.NCCLFault,
+			anchor: "Socket creation failed", until: "2.23.4", source: socket,
+			parse: func(m, _ string, f evidence.Fields) bool {
+				f["what"], f["errno"] = "socket-creation", posix.Errno(m)
+				return true
+			},
+		},
+	}
+}
+
+// handshakeRows are connections of somebody else, or to the wrong socket.
+func handshakeRows() []row {
+	socket := "misc/socket.cc"
+	return []row{
+		{
 			name: "magic", kind: evidence.NCCLMagic,
-			anchor: "wrong magic ", until: "2.26.99", source: socket,
+			anchor: "wrong magic ", since: "2.16", until: "2.26.6", source: socket,
 			parse: parsePeer,
 		},
 		{
 			name: "magic-2.27", kind: evidence.NCCLMagic,
-			anchor: "didn't receive a valid magic", since: "2.27",
+			anchor: "didn't receive a valid magic", since: "2.27", until: "2.30.4",
 			source: socket, parse: parsePeer,
 		},
 		{
@@ -73,35 +117,32 @@ func socketRows() []row {
 		},
 		{
 			name: "type", kind: evidence.NCCLSocketType,
-			anchor: "wrong type ", source: socket,
+			anchor: "wrong type ", since: "2.16", until: "2.30.4", source: socket,
 			parse: parseType("wrong type "),
+			dates: func(_, before string) (since, until string) {
+				if strings.Contains(before, " from ") {
+					return "2.27", "2.30.4"
+				}
+				return "2.16", "2.26.6"
+			},
 		},
 		{
 			name: "type-2.30.7", kind: evidence.NCCLSocketType,
 			anchor: "wrong socket type (peer ", since: "2.30.7",
 			source: socket, parse: parseType("wrong socket type (peer "),
 		},
-		{
-			name: "family", kind: evidence.NCCLFamily,
-			anchor: " with family ", source: socket,
-			parse: func(m, _ string, f evidence.Fields) bool {
-				f["family"] = firstWord(m[len(" with family "):])
-				return digits(f["family"])
-			},
-		},
-		{
-			name: "truncated", kind: evidence.NCCLTruncated, anchor: "essage truncated : receiv",
-			source: "transport/net_socket.cc", parse: parseTruncated,
-		},
-		{
-			name: "socket-creation", kind: evidence.NCCLFault,
-			anchor: "Socket creation failed", source: socket,
-			parse: func(m, _ string, f evidence.Fields) bool {
-				f["what"], f["errno"] = "socket-creation", posix.Errno(m)
-				return true
-			},
-		},
 	}
+}
+
+// datesOfConnect returns the releases that print "Connect to" behind these words.
+func datesOfConnect(_, before string) (since, until string) {
+	switch before {
+	case "":
+		return "", "2.9.9"
+	case "Net : ":
+		return "2.10", "2.15.5"
+	}
+	return "2.16", "2.26.6"
 }
 
 // parseConnect reads "… Connect to 10.0.0.1<40000> failed : Connection refused", "… returned 113(No
@@ -118,7 +159,7 @@ func parseConnect(m, before string, f evidence.Fields) bool {
 	if n := posix.Errno(before + m); n != "" {
 		f["errno"] = n
 	}
-	return f["address"] != "" || f["errno"] != ""
+	return f["address"] != "" || f["errno"] != "" || strings.HasPrefix(m, ": exceeded ")
 }
 
 func parsePeer(m, before string, f evidence.Fields) bool {

@@ -50,6 +50,10 @@ func startRows() []row {
 			name: "bootstrap-none", kind: evidence.NCCLBootstrap, anchor: "no socket interface found",
 			source: "bootstrap.cc",
 		},
+		{
+			name: "bootstrap-unusable", kind: evidence.NCCLBootstrap, anchor: "No usable listening interface found",
+			source: "bootstrap.cc",
+		},
 		{name: "init-start", kind: evidence.NCCLInitStart, anchor: "Init START", source: "init.cc", parse: parseInit},
 		{
 			name: "init-complete", kind: evidence.NCCLInitComplete, anchor: "Init COMPLETE", source: "init.cc",

@@ -13,16 +13,19 @@ func Table() forms.Table {
 	rows := slices.Concat(
 		startRows(),
 		networkRows(),
+		pluginRows(),
 		pathRows(),
 		verbRows(),
 		completionRows(),
 		socketRows(),
+		handshakeRows(),
 		endRows(),
 	)
 	t := forms.Table{
-		Program: "NCCL",
-		Markers: []string{" NCCL ", "NCCL version ", "RCCL version", "] misc/", "] include/", "] transport/"},
-		Split:   splitGlued,
+		Program: "NCCL", Markers: []string{
+			"NCCL INFO ", "NCCL WARN ", "NCCL version ", "RCCL version", "] misc/", "] include/", "] transport/",
+		},
+		Split: splitGlued,
 	}
 	for i := range rows {
 		t.Forms = append(t.Forms, rows[i].form())
@@ -65,11 +68,17 @@ func (r *row) read(l *evidence.Line, at int, e *evidence.Event) bool {
 	case start < 0:
 		return false // the anchor is in the prefix
 	}
+	if h.place != "" {
+		e.Fields["source"] = h.place
+	}
 	if r.parse != nil && !r.parse(message[start:], message[:start], e.Fields) {
 		return false
 	}
 	if r.dates != nil {
 		e.Since, e.Until = r.dates(message[start:], message[:start])
+	}
+	if strings.HasPrefix(h.place, "ib_plugin.c:") { // HPC-X's plugin has releases of its own
+		e.Since, e.Until = "", ""
 	}
 	e.Text, e.Severity = message, h.severity
 	if h.host != "" {
@@ -77,9 +86,6 @@ func (r *row) read(l *evidence.Line, at int, e *evidence.Event) bool {
 	}
 	if !h.time.IsZero() {
 		e.Time = h.time
-	}
-	if h.place != "" {
-		e.Fields["source"] = h.place
 	}
 	if h.severity != evidence.Error {
 		return true

@@ -30,7 +30,7 @@ func verbRows() []row {
 		},
 		{
 			name: "gid-version", kind: evidence.NCCLFault,
-			anchor: "failed in ncclIbRoceGetVersionNum", since: "2.21",
+			anchor: "failed in ncclIbRoceGetVersionNum", since: "2.23",
 			source: ib, parse: func(m, _ string, f evidence.Fields) bool {
 				f["what"], f["errno"] = "gid-version", posix.Errno(m)
 				return true
@@ -43,7 +43,7 @@ func verbRows() []row {
 		},
 		{
 			name: "merge-remote", kind: evidence.NCCLMerge,
-			anchor: " is incompatible with the local", source: ib,
+			anchor: " is incompatible with the local", since: "2.26", source: ib,
 			parse: parseDevicesNamed,
 		},
 		{
@@ -52,19 +52,31 @@ func verbRows() []row {
 			source: ib, parse: parseDevicesNamed,
 		},
 		{
+			name: "merge-2.24", kind: evidence.NCCLMerge,
+			anchor: "together with different link_layer properties", since: "2.24", until: "2.25.1",
+			source: ib, parse: parseDevicesNamed,
+		},
+		{
+			name: "connect-2.24", kind: evidence.NCCLMerge,
+			anchor: "Can't connect net devices with different link_layer", since: "2.24", until: "2.25.1",
+			source: ib, parse: parseDevicesNamed,
+		},
+		{
 			name: "unequal", kind: evidence.NCCLUnequal,
 			anchor: "has a different number of devices=", source: ib,
-			parse: func(m, _ string, f evidence.Fields) bool {
+			since: "2.20", parse: func(m, _ string, f evidence.Fields) bool {
 				f["local"] = firstWord(m[len("has a different number of devices="):])
-				if _, after, ok := strings.Cut(m, "as remote"); ok {
-					if n, ok := between(after, "=", ""); ok {
-						f["remote"] = firstWord(n)
-					}
+				words := strings.Fields(m)
+				if n := strings.TrimPrefix(words[len(words)-1], "nRemDevs="); digits(n) {
+					f["remote"] = n
 				}
 				return true
 			},
 		},
-		{name: "unequal-physical", kind: evidence.NCCLUnequal, anchor: "mismatched physical devices", source: ib},
+		{
+			name: "unequal-physical", kind: evidence.NCCLUnequal,
+			anchor: "mismatched physical devices", since: "2.24", source: ib,
+		},
 		{
 			name: "flid", kind: evidence.NCCLFault,
 			anchor: "remote FLID configured as zero", since: "2.22", source: ib,

@@ -20,50 +20,36 @@ func Table() forms.Table {
 	return forms.Table{
 		Program: "PyTorch and its launchers",
 		Markers: []string{
-			"ProcessGroup",
-			"Watchdog",
-			"watchdog",
-			"torch",
-			"Gloo",
-			"gloo",
-			"Ray",
-			"ray::",
-			"shared memory broadcast",
-			"Traceback",
-			"ncclInternalError",
-			"ncclSystemError",
-			"ncclRemoteError",
-			"ncclUnhandledCudaError",
-			"ncclInvalidUsage",
-			"Signals.SIGKILL",
-			"signal 9",
-			"Killed",
-			"exitcode",
-			"EngineCore",
-			"DistBackendError",
-			"ActorDiedError",
-			"between collectives on ranks", "PyTorch version",
+			"ProcessGroupNCCL", "ProcessGroupWrapper", "ProcessGroupGloo", "Watchdog caught", "watchdog got stuck",
+			"torch.distributed", "connectFullMesh", "gloo/transport", "timed out connecting: SO_ERROR",
+			"ray.exceptions.", "ActorDiedError", "shared memory broadcast block", "ncclInternalError",
+			"ncclSystemError", "ncclRemoteError", "ncclUnhandledCudaError", "ncclInvalidUsage", "SIGKILL",
+			"exited on signal ", "DistBackendError", "DistNetworkError", "DistStoreError",
+			"between collectives on ranks", "PyTorch version: ", "client socket has ", "exits with return code = -9",
+			"shutting down executor", "scheduler is dead", "NCCL operations have failed", "by watchdog at work",
+			"eartbeat monitor timed out",
 		},
 		Forms: forms.Rows("torch", rows(), rankOf),
 	}
 }
 
 // group is where the watchdog is.
-const group = "pytorch/pytorch, ProcessGroupNCCL.cpp"
+const group = "pytorch/pytorch, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp"
 
 func rows() []forms.Row { //nolint:funlen // a table
 	return []forms.Row{
 		{
 			Name:   "watchdog",
 			Kind:   evidence.TorchWatchdog,
-			Anchor: "caught collective operation timeout: WorkNCCL(",
+			Anchor: "caught collective operation timeout: ",
 			Source: group,
 			Parse: func(m, before string, f evidence.Fields) bool {
 				f["seq"], f["op"] = forms.Between(m, "SeqNum=", ","), forms.Between(m, "OpType=", ",")
 				f["timeoutMs"] = forms.Between(m, "Timeout(ms)=", ")")
 				f["ranMs"] = forms.Word(m, "ran for ")
 				f["group"] = forms.Between(before, "PG GUID ", " Rank")
-				return f["op"] != ""
+				_, work, _ := strings.Cut(m, ": ")
+				return f["op"] != "" || strings.TrimSpace(work) == "" // wrapped
 			},
 		},
 		{
@@ -120,25 +106,41 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Name:   "gloo",
 			Kind:   evidence.GlooConnect,
 			Anchor: "connectFullMesh failed",
-			Source: "pytorch/gloo, transport/tcp",
+			Source: "pytorch/gloo, gloo/transport/tcp/helpers.h",
 			Parse:  parseGloo,
 		},
 		{
 			Name: "gloo-pair", Kind: evidence.GlooConnect, Anchor: "timed out connecting: SO_ERROR",
-			Source: "pytorch/gloo", Parse: parseGloo,
+			Source: "pytorch/gloo, gloo/transport/tcp/helpers.h", Parse: parseGloo,
 		},
 		{
 			Name: "gloo-closed", Kind: evidence.PythonTraceback, Anchor: "gloo/transport/tcp/pair.cc",
-			Source: "pytorch/gloo, transport/tcp/pair.cc",
+			Source: "pytorch/gloo, gloo/transport/tcp/pair.cc",
 		},
 		{
 			Name:   "store",
 			Kind:   evidence.TorchStore,
 			Anchor: "client socket has timed out after",
-			Source: "pytorch/pytorch, socket.cpp",
+			Source: "pytorch/pytorch, torch/csrc/distributed/c10d/socket.cpp",
 			Parse: func(m, before string, f evidence.Fields) bool {
 				f["address"] = strings.Trim(forms.Word(m, "connect to ("), "()")
 				return true
+			},
+		},
+		{
+			Name: "store-failed", Kind: evidence.TorchStore, Anchor: "client socket has failed to connect to ",
+			Source: "pytorch/pytorch, torch/csrc/distributed/c10d/socket.cpp",
+			Parse: func(m, _ string, f evidence.Fields) bool {
+				f["address"] = forms.Word(m, " of (")
+				return true
+			},
+		},
+		{
+			Name: "store-clients", Kind: evidence.TorchStore, Anchor: " seconds waiting for clients. ",
+			Source: "pytorch/pytorch, torch/csrc/distributed/c10d/TCPStore.cpp",
+			Parse: func(m, _ string, f evidence.Fields) bool {
+				f["joined"] = forms.Word(m, "clients. ")
+				return strings.Contains(m, "clients joined")
 			},
 		},
 		{
@@ -149,8 +151,12 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Parse:  forms.Words("seconds", "found in "),
 		},
 		{
-			Name: "sigkill", Kind: evidence.ProgramKilled, Anchor: "SIGKILL", Source: "pytorch/pytorch, elastic",
-			Parse: forms.Fixed("signal", "9"),
+			Name: "sigkill", Kind: evidence.ProgramKilled, Anchor: "Signal 9 (SIGKILL) received by PID",
+			Source: "pytorch/pytorch, torch/distributed/elastic", Parse: forms.Fixed("signal", "9"),
+		},
+		{
+			Name: "sigkill-died", Kind: evidence.ProgramKilled, Anchor: "<Signals.SIGKILL: 9>",
+			Source: "Python, subprocess", Parse: forms.Fixed("signal", "9"),
 		},
 		{
 			Name: "signal", Kind: evidence.ProgramKilled, Anchor: "on signal ", Source: "open-mpi/ompi, orterun",
@@ -171,8 +177,16 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Source: "ray-project/ray, exceptions.py",
 		},
 		{
-			Name: "traceback", Kind: evidence.PythonTraceback, Anchor: "Traceback (most recent call last)",
-			Source: "Python",
+			Name: "worker", Kind: evidence.PythonTraceback, Anchor: " died unexpectedly, shutting down executor",
+			Source: "vllm-project/vllm, v1/executor/multiproc_executor.py",
+		},
+		{
+			Name: "scheduler", Kind: evidence.PythonTraceback, Anchor: " scheduler is dead. Please check",
+			Source: "sgl-project/sglang, entrypoints/engine.py",
+		},
+		{
+			Name: "deepspeed", Kind: evidence.ProgramKilled, Anchor: "exits with return code = -9",
+			Source: "deepspeedai/DeepSpeed, launcher/launch.py", Parse: forms.Fixed("signal", "9"),
 		},
 		{
 			Name: "version", Kind: evidence.TorchVersion, Anchor: "PyTorch version", Info: true,

@@ -36,15 +36,41 @@ func StatusOf(s string) string {
 	return ""
 }
 
+// syndromes are the statuses of syndromes (rdma-core, providers/mlx5/cq.c).
+var syndromes = map[byte]int{
+	0x01: 1, 0x02: 2, 0x04: 4, 0x05: 5, 0x06: 6, 0x10: 7, 0x11: 8, 0x12: 9, 0x13: 10, 0x14: 11,
+	0x15: 12, 0x16: 13, 0x22: 16,
+}
+
+const statusGeneral = 21 // of all other syndromes
+
+// StatusOfSyndrome returns the status (ibv_wc_status) of a syndrome of mlx5.
+func StatusOfSyndrome(syndrome byte) int {
+	if status, ok := syndromes[syndrome]; ok {
+		return status
+	}
+	return statusGeneral
+}
+
 // Mooncake returns the forms of Mooncake's transfer engine.
 func Mooncake() forms.Table {
-	endpoint, worker := "kvcache-ai/Mooncake, rdma_endpoint.cpp", "kvcache-ai/Mooncake, worker_pool.cpp"
+	const (
+		folder   = "kvcache-ai/Mooncake, mooncake-transfer-engine/src/transport/rdma_transport/"
+		endpoint = folder + "rdma_endpoint.cpp"
+		worker   = folder + "worker_pool.cpp"
+		context  = folder + "rdma_context.cpp"
+	)
 	call := func(name, anchor, verb string) forms.Row {
 		return forms.Row{
 			Name: name, Kind: evidence.MooncakeVerb, Anchor: anchor, Source: endpoint,
 			Parse: func(m, before string, f evidence.Fields) bool {
 				f["call"], f["errno"] = verb, bracketErrno(m)
-				f["next"] = forms.Word(m, "QP to ")
+				f["next"], f["gidIndex"] = forms.Word(m, "QP to "), forms.Word(m, "local_gid_index=")
+				f["device"] = lastPart(forms.Word(m, ": local="), "@")
+				f["localGID"], f["remoteGID"] = compactGID(gidAt(m, "local_gid=")), compactGID(gidAt(m, "peer_gid="))
+				if f["device"] == "" && verb == "ibv_open_device" {
+					f["device"] = forms.Word(m, "device ")
+				}
 				return true
 			},
 		}
@@ -56,7 +82,7 @@ func Mooncake() forms.Table {
 			"worker_pool.cpp",
 			"rdma_context.cpp",
 			"rdma_transport.cpp",
-			"RDMA device: ",
+			", LID: ", "Process failed for slice", "remote mooncake session ",
 		},
 		Forms: forms.Rows("mooncake", []forms.Row{
 			call("modify", "Failed to modify QP to ", "ibv_modify_qp"),
@@ -74,17 +100,45 @@ func Mooncake() forms.Table {
 				},
 			},
 			{
+				Name: "null-gid", Kind: evidence.MooncakeVerb, Anchor: "GID is NULL, please check your GID index",
+				Source: context, Parse: forms.Fixed("call", "ibv_query_gid"),
+			},
+			{
+				Name: "inactive", Kind: evidence.MooncakeVerb, Anchor: " port not active", Source: context,
+				Parse: func(_, before string, f evidence.Fields) bool {
+					f["call"], f["device"] = "ibv_query_port", forms.Word(before, "Device ")
+					return f["device"] != ""
+				},
+			},
+			{
+				Name: "async", Kind: evidence.VerbsAsync, Anchor: "Received context async event ", Source: worker,
+				Parse: func(m, _ string, f evidence.Fields) bool {
+					f["event"] = forms.Between(m, "async event ", " for context")
+					f["device"] = forms.Word(m, " for context ")
+					return f["event"] != ""
+				},
+			},
+			{
+				Name: "connection", Kind: evidence.MooncakeFailed, Anchor: "Cannot make connection for endpoint: ",
+				Source: worker, Parse: forms.Words("peer", "endpoint: "),
+			},
+			{
+				Name: "session", Kind: evidence.MooncakeFailed, Anchor: "remote mooncake session ",
+				Source: "sgl-project/sglang, disaggregation/mooncake", Parse: forms.Words("peer", "session "),
+			},
+			{
 				Name:   "device",
 				Kind:   evidence.MooncakeDevice,
 				Anchor: "RDMA device: ",
 				Info:   true,
-				Source: "kvcache-ai/Mooncake, rdma_context.cpp",
+				Source: context,
 				Parse: func(m, _ string, f evidence.Fields) bool {
 					f["device"], f["lid"] = forms.Word(m, "RDMA device: "), forms.Word(m, "LID: ")
 					_, gid, _ := strings.Cut(m, "(GID_Index ")
 					f["gidIndex"], gid, _ = strings.Cut(gid, ")")
+					gid, _, _ = strings.Cut(gid, ",")
 					f["gid"] = compactGID(strings.TrimSpace(gid))
-					return f["device"] != ""
+					return f["device"] != "" && f["lid"] != ""
 				},
 			},
 		}, nil),
@@ -100,6 +154,13 @@ func bracketErrno(s string) string {
 		}
 	}
 	return posix.Errno(s)
+}
+
+// gidAt returns the word behind a mark, which can end in a colon.
+func gidAt(s, mark string) string {
+	_, rest, _ := strings.Cut(s, mark)
+	rest, _, _ = strings.Cut(rest, ",")
+	return rest
 }
 
 func lastPart(s, mark string) string {
@@ -122,11 +183,27 @@ func compactGID(s string) string {
 	return strings.Join(groups, ":")
 }
 
+// efaRow is an error of libfabric's provider for EFA, with the card's status in parentheses at the
+// end.
+func efaRow(name, anchor string) forms.Row {
+	return forms.Row{
+		Name: name, Kind: evidence.EFAError, Anchor: anchor, Source: "ofiwg/libfabric, prov/efa",
+		Parse: func(m, before string, f evidence.Fields) bool {
+			f["status"] = forms.Word(lastPart(m, "("), "")
+			return strings.Contains(before, ":efa:") && strings.Contains(before, "err: ") &&
+				strings.Trim(f["status"], "0123456789") == ""
+		},
+	}
+}
+
 // Libfabric returns the forms of libfabric, its plugin for NCCL, and Open MPI.
 func Libfabric() forms.Table {
 	return forms.Table{
 		Program: "libfabric and MPI",
-		Markers: []string{"libfabric:", "NET/OFI", "efa", "EFA", "mpirun", "orted", "ORTE", "PRTE", "openib", "btl_"},
+		Markers: []string{
+			"libfabric:", "NET/OFI ", "MPI_ABORT was invoked", "exited on signal ", "IBV_EVENT_PORT_ERR", "btl_openib_",
+			"Unresponsive remote", "Unreachable remote", "Unable to insert remote address",
+		},
 		Forms: forms.Rows("libfabric", []forms.Row{
 			{
 				Name:   "efa-insert",
@@ -134,10 +211,13 @@ func Libfabric() forms.Table {
 				Anchor: "Unable to insert remote address",
 				Source: "aws/aws-ofi-nccl",
 			},
+			efaRow("efa-message", ", message: "),
+			efaRow("efa-provider", ", prov_err: "),
+			efaRow("efa-provider-number", ", prov_errno: "),
 			{
 				Name:   "efa-status",
 				Kind:   evidence.EFAError,
-				Anchor: "Unresponsive",
+				Anchor: "Unresponsive remote",
 				Source: "ofiwg/libfabric, prov/efa",
 				Parse:  forms.Fixed("status", "13"),
 			},

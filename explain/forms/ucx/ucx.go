@@ -5,6 +5,7 @@
 package ucx
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -19,39 +20,12 @@ func Table() forms.Table {
 	return forms.Table{
 		Program: "UCX",
 		Markers: []string{
-			" UCX ",
-			"ib_mlx5_log.c",
-			"NIXL",
-			"nixl",
-			"ucp_ep_create",
-			"UD endpoint",
-			"ep_cfg#", "inter-node cfg#",
-			"# Library version: ", "UCX  INFO  Version ",
-			"rqpn 0x",
+			"UCX  ", "UCX ERROR ", "(Destination is unreachable)", "UCX WARN ",
+			"ib_mlx5_log.c", "NIXL_ERR_", "ucp_ep_create(", "UD endpoint 0x", "ep_cfg[", "inter-node cfg#",
+			"# Library version: ", "[rqpn 0x", "ndpoint timeout",
 		},
 		Forms: forms.Rows("ucx", rows(), head),
 	}
-}
-
-// completionTexts are the words of UCX for statuses of completions (ib_mlx5_log.c).
-var completionTexts = []struct{ text, status string }{
-	{
-		"Transport retry count exceeded",
-		"12",
-	},
-	{"Receive-no-ready retry count exceeded", "13"},
-	{"Remote access", "10"},
-	{"Remote QP", "11"},
-	{"Local protection", "4"},
-	{"Local QP operation", "2"},
-	{"Local length", "1"},
-	{"Invalid request", "9"},
-	{"Local access", "8"},
-	{"Bad response", "7"},
-	{"WR flushed", "5"},
-	{"Remote side aborted", "16"},
-	{"Remote operation", "11"},
-	{"Memory bind", "6"},
 }
 
 // Source files.
@@ -71,10 +45,15 @@ func rows() []forms.Row { //nolint:funlen // a table
 		},
 		{
 			Name: "queue-pair", Kind: evidence.UCXPath, Anchor: "rqpn 0x", Source: mlx5Log,
+			Parse: parsePath,
+		},
+		{
+			Name: "completion-verbs", Kind: evidence.UCXCompletion, Anchor: " with error on ",
+			Source: ibBase + "/ib_iface.h",
 			Parse: func(m, before string, f evidence.Fields) bool {
-				f["remoteQPN"], f["gidIndex"] = forms.Word(m, "rqpn "), forms.Word(m, "sgix ")
-				f["remoteGID"], f["tclass"] = forms.Word(m, "dgid "), forms.Word(m, "tc ")
-				return f["gidIndex"] != "" || f["remoteGID"] != ""
+				f["status"], f["device"] = StatusOf(m), forms.Between(m, " with error on ", "/")
+				f["vendor"] = hexNumber(forms.Word(m, "vendor_err "))
+				return f["status"] != "" && strings.Contains(before, " completion[")
 			},
 		},
 		{
@@ -116,12 +95,25 @@ func rows() []forms.Row { //nolint:funlen // a table
 			},
 		},
 		{
+			Name: "modify", Kind: evidence.UCXVerb, Anchor: "error modifying QP to ",
+			Source: "openucx/ucx, src/uct/ib/rc",
+			Parse: func(m, _ string, f evidence.Fields) bool {
+				f["call"], f["next"] = "ibv_modify_qp", forms.Word(m, "QP to ")
+				f["errno"] = posix.Errno(m)
+				return true
+			},
+		},
+		{
 			Name:   "devx",
 			Kind:   evidence.UCXDevX,
-			Anchor: "mlx5dv_devx_obj_create(",
+			Anchor: "mlx5dv_devx_",
 			Source: "openucx/ucx, src/uct/ib/mlx5/dv",
 			Parse: func(m, _ string, f evidence.Fields) bool {
-				f["call"] = "mlx5dv_devx_obj_create(" + forms.Between(m, "(", ")") + ")"
+				end := strings.IndexByte(m, ')')
+				if end < 0 {
+					return false
+				}
+				f["call"] = m[:end+1]
 				f["syndrome"], f["errno"] = forms.Word(m, "syndrome "), posix.Errno(m)
 				return strings.Contains(m, "failed")
 			},
@@ -129,20 +121,20 @@ func rows() []forms.Row { //nolint:funlen // a table
 		{
 			Name:   "device",
 			Kind:   evidence.UCXNoDevice,
-			Anchor: " not available, please use one or more of",
+			Anchor: " not available, please use one or more of: ",
 			Source: "openucx/ucx, src/ucp/core/ucp_context.c",
 			Parse:  parseNoDevice,
 		},
 		{
-			Name: "unreachable", Kind: evidence.UCXUnreachable, Anchor: "is unreachable",
-			Source: "openucx/ucx, src/ucp/wireup",
-		},
-		{
 			Name: "no-transport", Kind: evidence.UCXUnreachable,
-			Anchor: "no remote registered memory access transport", Source: "openucx/ucx, src/ucp/wireup",
+			Anchor: " transport to ", Source: "openucx/ucx, src/ucp/wireup/select.c",
+			Parse: func(m, before string, f evidence.Fields) bool {
+				_, f["transports"], _ = strings.Cut(m, ": ")
+				return strings.Contains(before, "UCX  ERROR no ")
+			},
 		},
 		{
-			Name: "no-transport-am", Kind: evidence.UCXUnreachable, Anchor: "no active messages transport",
+			Name: "unreachable", Kind: evidence.UCXUnreachable, Anchor: "is unreachable",
 			Source: "openucx/ucx, src/ucp/wireup",
 		},
 		{
@@ -153,19 +145,47 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Source: "openucx/ucx, ucx_info",
 			Parse:  forms.Words("version", "Library version: "),
 		},
-		{
-			Name:   "transports",
-			Kind:   evidence.UCXTransports,
-			Anchor: "cfg#",
-			Info:   true,
-			Source: "openucx/ucx, ucp_worker.c",
-			Parse: func(m, _ string, f evidence.Fields) bool {
-				f["transports"] = strings.TrimLeft(strings.TrimPrefix(m, "cfg#"), "0123456789: ")
-				return f["transports"] != ""
-			},
-		},
+		transports("transports", "ep_cfg["),
+		transports("transports-1.13", "inter-node cfg#"),
 		{Name: "nixl", Kind: evidence.NIXLError, Anchor: "NIXL_ERR_", Source: "ai-dynamo/nixl", Parse: parseNIXL},
 	}
+}
+
+// transports is a form of what an endpoint uses: "ep_cfg[2]: tag(rc_mlx5/mlx5_0:1)" and, since
+// 1.13, "ucp_context_0 inter-node cfg#2 tag(rc_mlx5/mlx5_0:1)" (ucp_ep.c).
+func transports(name, anchor string) forms.Row {
+	return forms.Row{
+		Name: name, Kind: evidence.UCXTransports, Anchor: anchor, Info: true,
+		Source: "openucx/ucx, src/ucp/core/ucp_ep.c",
+		Parse: func(m, _ string, f evidence.Fields) bool {
+			m = strings.TrimPrefix(m, "inter-node ")
+			_, f["transports"], _ = strings.Cut(strings.TrimSpace(m), " ")
+			return strings.Contains(f["transports"], "(") && strings.Contains(f["transports"], "/")
+		},
+	}
+}
+
+// parsePath reads the second line of a completion: of DC and UD "[rqpn 0x2248a rmac … sgix 0 dgid
+// fe80::1 tc 0]", of RC "[rqpn 0x62 dlid=49152 … dgid=fe80::1 flow_label=0x0 sgid_index=0
+// traffic_class=0]", and on InfiniBand only the LID.
+func parsePath(m, _ string, f evidence.Fields) bool {
+	for field, marks := range map[string][2]string{
+		"gidIndex": {"sgix ", "sgid_index="}, "remoteGID": {"dgid ", "dgid="}, "tclass": {" tc ", "traffic_class="},
+		"remoteLID": {"rlid ", "dlid="},
+	} {
+		f[field] = cmp.Or(forms.Word(m, marks[0]), forms.Word(m, marks[1]))
+	}
+	f["remoteQPN"] = forms.Word(m, "rqpn ")
+	return f["gidIndex"] != "" || f["remoteLID"] != ""
+}
+
+// hexNumber returns the decimal form of a hexadecimal number, "" if it isn't one.
+func hexNumber(s string) string {
+	n, err := strconv.ParseUint(strings.TrimPrefix(s, "0x"), 16, 32)
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatUint(n, 10)
 }
 
 // head reads "[1719157763.321281] [node2:19381:0]       ib_device.c:1163 UCX  ERROR   message" and
@@ -200,34 +220,35 @@ func head(text string, e *evidence.Event) {
 // parseCompletion reads "Transport retry count exceeded on mlx5_0:1/RoCE (synd 0x15 vend 0x81
 // hw_synd 0/0)".
 func parseCompletion(m, before string, f evidence.Fields) bool {
-	for _, c := range completionTexts {
-		if strings.Contains(before, c.text) {
-			f["status"] = c.status
-			break
-		}
+	synd, err := strconv.ParseUint(forms.Word(m, "(synd 0x"), 16, 8)
+	if err != nil {
+		return false
 	}
-	if n, err := strconv.ParseUint(strings.TrimPrefix(forms.Word(m, "vend "), "0x"), 16, 16); err == nil {
-		f["vendor"] = strconv.FormatUint(n, 10)
-	}
+	f["status"] = strconv.Itoa(StatusOfSyndrome(byte(synd)))
+	f["vendor"] = hexNumber(forms.Word(m, "vend "))
 	port, link, _ := strings.Cut(forms.Word(before, " on "), "/")
 	f["device"], f["port"], _ = strings.Cut(port, ":")
 	f["link"] = link
-	return f["status"] != ""
+	return true
 }
 
 // parseNoDevice reads "network device 'mlx5_0:1' is not available, please use one or more of:
 // 'eth0'(tcp), 'lo'(tcp)".
 func parseNoDevice(m, before string, f evidence.Fields) bool {
-	if parts := strings.Split(before, "'"); len(parts) > 1 {
-		f["device"] = parts[len(parts)-2]
+	var missing []string
+	for i, part := range strings.Split(before, "'") {
+		if i%2 == 1 {
+			missing = append(missing, part)
+		}
 	}
+	f["device"] = strings.Join(missing, " ")
 	var names []string
 	_, list, _ := strings.Cut(m, "of:")
 	for word := range strings.SplitSeq(list, ",") {
 		names = append(names, strings.ReplaceAll(strings.TrimSpace(word), "'", ""))
 	}
 	f["available"] = strings.Join(names, " ")
-	return f["available"] != ""
+	return f["available"] != "" && strings.Contains(before, "device")
 }
 
 func parseNIXL(m, _ string, f evidence.Fields) bool {

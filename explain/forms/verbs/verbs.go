@@ -5,6 +5,7 @@
 package verbs
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -25,29 +26,22 @@ func Perftest() forms.Table { //nolint:funlen // a table
 	return forms.Table{
 		Program: "perftest",
 		Markers: []string{
-			" address: LID",
-			" GID: ",
-			"syndrom",
-			"Completion with error at",
-			"Failed to modify QP",
-			"HCA's through the link",
-			"allocate MR",
-			"Device         : ",
-			"GID index       : ",
-			"Link type       : ",
-			"Mtu             : ",
-			"BW average",
-			"t_avg[usec]",
-			"IB device",
-			"Couldn't connect to ",
-			"Failed to create AH",
-			"Did not detect devices",
+			" address: LID ", " GID: 00:", " GID: 254:", " GID: 32:", " GID: 253:", " syndrom 0x",
+			"Completion with error at ", "Failed to modify QP", "HCA's through the link", "allocate MR",
+			"Device         : ", "GID index       : ", "Gid index       : ", "Link type       : ", "Mtu             : ",
+			"BW average", "t_avg[usec]", "IB device ", "No IB devices found", "Couldn't connect to ",
+			"Failed to create AH", "Did not detect devices", "Couldn't create CQ", "Unable to create QP.",
+			"OFED stack does not support DMA-BUF",
 		},
 		Forms: forms.Rows("perftest", []forms.Row{
 			{
-				Name: "status", Kind: evidence.PerftestCompletion, Anchor: "syndrom", Source: resources,
+				Name: "status", Kind: evidence.PerftestCompletion, Anchor: " syndrom 0x",
+				Source: "linux-rdma/perftest, src/perftest_resources.h",
 				Parse: func(m, before string, f evidence.Fields) bool {
 					f["status"] = forms.Word(before, "Failed status ")
+					if strings.Contains(before, "Failed status-") { // since 2025, with the text
+						f["status"] = forms.Word(lastPart(before, "("), "")
+					}
 					if n, err := strconv.ParseUint(
 						strings.TrimPrefix(forms.Word(m, "syndrom "), "0x"),
 						16,
@@ -60,13 +54,12 @@ func Perftest() forms.Table { //nolint:funlen // a table
 			},
 			{
 				Name: "modify", Kind: evidence.PerftestModify, Anchor: "Failed to modify QP", Source: resources,
-				Parse: func(m, _ string, f evidence.Fields) bool {
-					f["qpn"], f["next"], f["errno"] = forms.Word(
-						m,
-						"modify QP ",
-					), forms.Word(m[len("Failed to"):], " to "), posix.Errno(
-						m,
-					)
+				Parse: func(m, before string, f evidence.Fields) bool {
+					f["qpn"], f["next"] = forms.Word(m, "modify QP "), forms.Word(m[len("Failed to"):], " to ")
+					f["errno"] = cmp.Or(strings.TrimLeft(forms.Word(m, "ret="), "-"), posix.Errno(before+m))
+					if f["qpn"] == "to" {
+						f["qpn"] = ""
+					}
 					return true
 				},
 			},
@@ -91,6 +84,18 @@ func Perftest() forms.Table { //nolint:funlen // a table
 					f["device"] = forms.Word(m, "IB device ")
 					return strings.Contains(m, "not found") || strings.Contains(m, "No IB devices")
 				},
+			},
+			{
+				Name: "cq", Kind: evidence.VerbsError, Anchor: "Couldn't create CQ", Source: resources,
+				Parse: forms.Fixed("call", "ibv_create_cq"),
+			},
+			{
+				Name: "qp", Kind: evidence.VerbsError, Anchor: "Unable to create QP.", Source: resources,
+				Parse: forms.Fixed("call", "ibv_create_qp"),
+			},
+			{
+				Name: "dmabuf", Kind: evidence.PerftestMemory, Anchor: "OFED stack does not support DMA-BUF",
+				Source: resources, Parse: forms.Fixed("errno", "95", "gpu", "yes"),
 			},
 			{Name: "no-device", Kind: evidence.PerftestDevice, Anchor: "No IB devices found", Source: resources},
 			{Name: "no-detect", Kind: evidence.PerftestDevice, Anchor: "Did not detect devices", Source: resources},
@@ -119,6 +124,14 @@ func Perftest() forms.Table { //nolint:funlen // a table
 				Info:   true,
 				Source: parameters,
 				Parse:  forms.Words("link", "Link type       : "),
+			},
+			{
+				Name:   "gid-index-old",
+				Kind:   evidence.PerftestPort,
+				Anchor: "Gid index       : ",
+				Info:   true,
+				Source: parameters,
+				Parse:  forms.Words("gidIndex", "Gid index       : "),
 			},
 			{
 				Name:   "gid-index",
@@ -191,23 +204,15 @@ func decimalGID(s string) string {
 func Other() forms.Table {
 	return forms.Table{
 		Program: "verbs programs",
+		Follow:  FollowCQE,
 		Markers: []string{
-			"RDMA_CM_EVENT",
-			"rdma_",
-			"ibv_",
-			"IBV_",
-			"wc status",
-			"wc.status",
-			"retry counter exceeded",
-			"protection error",
-			"remote access error",
-			"remote invalid request error",
-			"got completion with error",
-			"Error CQE",
-			"error cqe",
-			"local length error",
-			"Work Request Flushed",
-			"failed with status",
+			"RDMA_CM_EVENT_", "rdma_resolve_", "rdma_connect", "rdma_bind_addr", "rdma_create_", "rdma_accept",
+			"ibv_reg_", "ibv_modify_", "ibv_create_", "ibv_open_device", "ibv_alloc_", "ibv_post_", "ibv_poll_cq",
+			"ibv_query_", "ibv_get_", "ibv_fork_init", "IBV_WC_", "IBV_EVENT_", "wc status", "wc.status",
+			"retry counter exceeded", "local protection error", "remote access error",
+			"remote invalid request error", "remote operation error", "local length error", "local access error",
+			"local QP operation error", "Work Request Flushed", ": got completion with error:",
+			"MLX5 Error CQE: at [", "dump error cqe", "cqe_dump: ",
 		},
 		Forms: forms.Rows("verbs", []forms.Row{
 			{
@@ -223,24 +228,24 @@ func Other() forms.Table {
 				},
 			},
 			{
-				Name: "call", Kind: evidence.VerbsError, Anchor: "ibv_", Source: "ibv_*(3)",
-				Parse: func(m, _ string, f evidence.Fields) bool {
-					end := strings.IndexAny(m, " (:,;.")
-					if end < 0 || !failed(m) {
-						return false
-					}
-					f["call"], f["errno"] = m[:end], posix.Errno(m)
-					return true
-				},
-			},
-			{
 				Name:   "status-text",
 				Kind:   evidence.VerbsCompletion,
 				Anchor: "e",
 				Source: "rdma-core, libibverbs/enum_strs.c",
 				Parse: func(m, before string, f evidence.Fields) bool {
 					f["status"] = ucx.StatusOf(before + m)
-					return f["status"] != ""
+					return f["status"] != "" && !code(before, m)
+				},
+			},
+			{
+				Name: "call", Kind: evidence.VerbsError, Anchor: "ibv_", Source: "ibv_*(3)",
+				Parse: func(m, before string, f evidence.Fields) bool {
+					end := strings.IndexAny(m, " (:,;.")
+					if end < 0 || !failed(m) || code(before, m) {
+						return false
+					}
+					f["call"], f["errno"] = m[:end], posix.Errno(m)
+					return true
 				},
 			},
 			{
@@ -261,6 +266,23 @@ func Other() forms.Table {
 			},
 		}, nil),
 	}
+}
+
+func lastPart(s, mark string) string { return s[strings.LastIndex(s, mark)+len(mark):] }
+
+// code reports whether a line is part of a program's source.
+func code(before, m string) bool {
+	m = strings.TrimSpace(m)
+	if strings.HasSuffix(m, ";") || strings.HasSuffix(m, "{") || strings.Contains(before, "printf") {
+		return true
+	}
+	i := strings.LastIndexAny(before, "\"`")
+	for _, mark := range [...]string{"(", ", ", "<< ", "= ", "\t"} {
+		if i >= 0 && strings.HasSuffix(before[:i], mark) {
+			return true
+		}
+	}
+	return false
 }
 
 // failed reports whether a message about a call says that it failed.
