@@ -93,6 +93,9 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 			gid.opposes(hint, "NCCL since 2.21 looks for a RoCE v2 GID itself, and no index is forced", l.Place()...)
 		}
 	}
+	if e := routable(list); e != nil && len(bad) == 0 {
+		gid.opposes(usual, "the GIDs in the line are no link-local ones", e.Place)
+	}
 	gid.opposesIf(known && !atOnce, strong, "it worked for minutes before, with the same GID")
 	gid.todo(
 		"rdmactl doctor --only gid-routable on both nodes; show_gids lists the tables",
@@ -124,6 +127,16 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 		version.supportsIf(g.linkLocal, hint, g.text, g.places...)
 	}
 	version.todo("show_gids on both nodes: the type of the index in use", "use a RoCE v2 GID on both ends")
+}
+
+// routable returns a failure's event that names both GIDs, nil if none does.
+func routable(list []*facts.Failure) *evidence.Event {
+	for _, x := range list {
+		if x.Event.Fields["localGID"] != "" && x.Event.Fields["remoteGID"] != "" {
+			return x.Event
+		}
+	}
+	return nil
 }
 
 // mtuSmall is about a path that drops large packets.
