@@ -285,6 +285,7 @@ type NoAnswerError struct {
 	After    time.Duration // from the first try on
 	Reported bool          // the transport has reported each try as lost
 	Busy     bool          // a try was answered with [mad.StatusBusy]
+	Foreign  bool          // an answer to a try didn't match the request
 	// Sent is how a GMP was addressed; nil for SMPs, and for a transport without Addressing.
 	Sent *Sent
 }
@@ -300,12 +301,26 @@ func (e *NoAnswerError) Error() string {
 
 func (e *NoAnswerError) text() string {
 	switch {
-	case e.Reported: // the time is not worth printing: the transport gave up by itself
-		return fmt.Sprintf("the transport reports no answer to %s", tries(e.Tries))
 	case e.Busy:
 		return fmt.Sprintf("too busy to answer, or no answer, to %s in %v", tries(e.Tries), e.After)
+	case e.Foreign:
+		return fmt.Sprintf("no answer that matches the request, to %s in %v", tries(e.Tries), e.After)
+	case e.Reported: // the time is not worth printing: the transport gave up by itself
+		return fmt.Sprintf("the transport reports no answer to %s", tries(e.Tries))
 	}
 	return fmt.Sprintf("no answer to %s in %v", tries(e.Tries), e.After)
+}
+
+// alive reports whether something did answer, though not with what was asked for. The causes of a
+// silence don't explain that, and another key wouldn't change it: agents drop what has a wrong one.
+func (e *NoAnswerError) alive() bool { return e.Busy || e.Foreign }
+
+// isSilence reports whether err is about a request to which nothing at all was answered.
+func isSilence(err error) bool {
+	if none, ok := errors.AsType[*NoAnswerError](err); ok && none.alive() {
+		return false
+	}
+	return errors.Is(err, ErrNoAnswer)
 }
 
 // Is matches [ErrNoAnswer].

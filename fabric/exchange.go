@@ -198,6 +198,7 @@ func (e *Engine) receive(source Source, d *Datagram, now time.Duration) {
 		return
 	case !q.matches(&h, d):
 		e.traffic.Foreign++
+		q.foreign = true
 		if f, ok := source.(foreigner); ok {
 			other := h // h itself would be allocated for each datagram
 			f.Foreign(q.ID, &other)
@@ -273,7 +274,8 @@ func (e *Engine) lost(source Source, q *slot, now time.Duration) {
 
 func (e *Engine) giveUp(source Source, q *slot, now time.Duration) {
 	err := &NoAnswerError{
-		Tries: q.tries, After: (now - q.first).Round(time.Millisecond), Reported: q.reported == q.tries, Busy: q.busy,
+		Tries: q.tries, After: (now - q.first).Round(time.Millisecond), Reported: q.reported == q.tries,
+		Busy: q.busy, Foreign: q.foreign,
 	}
 	if q.Address.QPN != 0 && e.addressing != nil {
 		err.Sent = new(e.addressing.Sent(&q.Address))

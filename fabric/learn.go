@@ -128,8 +128,8 @@ func (s *sweep) sameNode(t task, n *nodeState, info *mad.NodeInfo) bool {
 	if info.NodeType != first.NodeType || info.NumPorts != first.NumPorts ||
 		info.SystemImageGUID != first.SystemImageGUID ||
 		info.VendorID != first.VendorID || info.DeviceID != first.DeviceID {
-		s.anomaly(AnomalyChanged, at, "node 0x%x is a %v of %d ports here, a %v of %d ports by path %s",
-			info.NodeGUID[:], info.NodeType, info.NumPorts, first.NodeType, first.NumPorts, n.node.Path)
+		s.anomaly(AnomalyChanged, at, "node 0x%x is %s here, %s by path %s: two nodes have this GUID, or one changed",
+			info.NodeGUID[:], identity(info), identity(first), n.node.Path)
 		return false
 	}
 	if info.LocalPortNum == 0 || info.LocalPortNum > info.NumPorts {
@@ -138,6 +138,12 @@ func (s *sweep) sameNode(t task, n *nodeState, info *mad.NodeInfo) bool {
 		return false
 	}
 	return true
+}
+
+// identity describes what may not differ between two node infos of one node.
+func identity(i *mad.NodeInfo) string {
+	return fmt.Sprintf("a %v with %s, system image GUID 0x%x, vendor 0x%x, device %d",
+		i.NodeType, portCount(int(i.NumPorts)), i.SystemImageGUID[:], i.VendorID, i.DeviceID)
 }
 
 // connect records a cable at both ends, unless one of them has another cable already.

@@ -152,6 +152,8 @@ type request struct {
 	peer  *Peer
 	key   uint64 // of the request's class
 	bit   keySet // of the key, if the request finds a node
+	// foreign: an answer to one of its tries didn't match, and is listed.
+	foreign bool
 }
 
 // write fills in the datagram.

@@ -134,7 +134,7 @@ func Causes(err error) []string {
 
 // silent adds the silence to an error of a request without an answer; other errors stay the same.
 func silent(err error, s Silence) error {
-	if !errors.Is(err, ErrNoAnswer) {
+	if !isSilence(err) {
 		return err
 	}
 	return &SilentError{Silence: s, err: err}

@@ -15,6 +15,7 @@ type slot struct {
 	inWindow   bool
 	waits      bool // in Engine.retry
 	busy       bool // a try was answered with mad.StatusBusy
+	foreign    bool // an answer to a try didn't match the request
 	tries      int  // sent so far
 	reported   int  // tries that the transport has reported as lost
 

@@ -2,7 +2,6 @@ package fabric
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -159,9 +158,14 @@ func (s *sweep) Done(r *Reply) {
 	s.learn(&q, r.Answer.MAD[attributeOffset:])
 }
 
-// Foreign is called for an answer that doesn't match its request.
+// Foreign is called for an answer that doesn't match its request. Such answers to the other tries
+// of the request say the same, and are only counted ([Traffic]).
 func (s *sweep) Foreign(id int, h *mad.Header) {
 	q := &s.requests[id]
+	if q.foreign {
+		return
+	}
+	q.foreign = true
 	s.anomaly(AnomalyForeign, s.taskPort(q.task),
 		"asked for %s, got class 0x%x method 0x%x attribute 0x%x modifier %d",
 		q.what(), uint8(h.MgmtClass), uint8(h.Method), uint16(h.AttributeID), h.AttributeModifier)
@@ -195,7 +199,7 @@ func (s *sweep) giveUp(q *request, r *Reply) {
 	if q.kind == kindNode && q.owner != nil && q.owner.node.Ports[q.arg].HasPeer() {
 		return // the node behind the port was found by another path
 	}
-	if q.kind == kindNode && errors.Is(r.Err, ErrNoAnswer) {
+	if q.kind == kindNode && isSilence(r.Err) {
 		q.tried |= q.bit
 		if _, bit := s.keyOf(q.task); bit != 0 {
 			s.agenda.add(q.task) // again, with another key

@@ -1,8 +1,6 @@
 package fabric
 
 import (
-	"errors"
-
 	"github.com/rdmakit/rdmakit/wire/ib"
 	"github.com/rdmakit/rdmakit/wire/mad"
 )
@@ -116,7 +114,7 @@ func (s *sweep) learnKey(q *request, n *nodeState, local uint8) {
 
 // causes returns what a request without an answer could mean.
 func (s *sweep) causes(q *request, err error) []string {
-	if !errors.Is(err, ErrNoAnswer) {
+	if !isSilence(err) {
 		return nil
 	}
 	silence := Silence{Class: mad.ClassSubnetDirected, Keys: []uint64{q.key}}

@@ -244,7 +244,7 @@ func (f *simulateFlags) plant(n *ibsimd.Net) (managers []ibsimd.Manager, err err
 			m.State, m.Priority = mad.SMStateStandby, 0
 		}
 		if n.Find(node) == nil {
-			return nil, cli.Exitf(cli.ExitUsage, "--manager %q: no such node in the subnet", node)
+			return nil, cli.Exitf(cli.ExitUsage, "--manager: %w", nearest(n.Unknown(node)))
 		}
 		managers = append(managers, m)
 	}

@@ -125,9 +125,21 @@ func (a *AttributeID) UnmarshalJSON(b []byte) error {
 func ParseFaults(text []byte) (Faults, error) {
 	var f Faults
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {
-		return f, fmt.Errorf("read faults: %w", err)
+		return f, fmt.Errorf("read faults: %s", yamlReason(err))
 	}
 	return f, nil
+}
+
+// yamlReason returns the reason of an error in YAML, without the steps of the decoder: "line 2: …",
+// "unknown field …".
+func yamlReason(err error) string {
+	text := err.Error()
+	for _, step := range []string{
+		"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ", "yaml: ", "json: ",
+	} {
+		text = strings.TrimPrefix(text, step)
+	}
+	return text
 }
 
 // Apply plants the faults in a net, and returns the subnet managers. The error names the fault.
@@ -169,19 +181,26 @@ func (n *Net) matching(pattern string) (nodes []*Node, err error) {
 	if one := n.Find(pattern); one != nil {
 		return []*Node{one}, nil
 	}
-	var names []string
 	for _, one := range n.Nodes {
 		if ok, err := path.Match(pattern, one.Name); err != nil {
 			return nil, fmt.Errorf("pattern %q: %w", pattern, err)
 		} else if ok {
 			nodes = append(nodes, one)
 		}
-		names = append(names, one.Name)
 	}
 	if len(nodes) == 0 {
-		return nil, &UnknownNameError{"node", pattern, names}
+		return nil, n.Unknown(pattern)
 	}
 	return nodes, nil
+}
+
+// Unknown returns the error for a name that no node has.
+func (n *Net) Unknown(name string) *UnknownNameError {
+	e := &UnknownNameError{Kind: "node", Name: name}
+	for _, one := range n.Nodes {
+		e.Known = append(e.Known, one.Name)
+	}
+	return e
 }
 
 // UnknownNameError is the error for a name that isn't one of those that are known.

@@ -44,6 +44,8 @@ func TestFaultErrors(t *testing.T) {
 		"managers: [{node: host1, state: king}]":   `state "king" is not one of`,
 		"managers: [{node: host1, priority: 16}]":  "priority 16 is above 15",
 		"managers: [{node: host1, priority: 300}]": "read faults",
+		"nodes: {host1: {ded: true}}":              `read faults: unknown field "ded"`,
+		"nodes:\n\thost1: {}":                      "read faults: line 2: found character",
 
 		"lostAfter: -1s": "is not a time from 0s to 1h",
 
