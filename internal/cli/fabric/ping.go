@@ -218,6 +218,9 @@ func pingTarget(
 		err = cli.WithHints(cli.Exitf(cli.ExitNotFound, "ping %s: %w", target, fabric.ErrNoLID),
 			"rdmactl fabric sm lists the subnet managers")
 	}
+	if err == nil {
+		warnSharedLID(app, s.Topology, &e)
+	}
 	if err == nil && s.transport == nil {
 		s.transport, err = openFabric(cmd.Context(), app, flags)
 	}
@@ -227,6 +230,16 @@ func pingTarget(
 	}
 	to.LID = e.LID
 	return to, s, nil
+}
+
+// warnSharedLID warns if another port has the LID of a ping's target too: it may get the pings.
+func warnSharedLID(app *cli.App, t *fabric.Topology, e *fabric.Endpoint) {
+	for _, id := range t.PortsWithLID(e.LID) {
+		if id != e.Port {
+			app.Out.Note("warning: LID %d of %s also belongs to %s: the pings may arrive there",
+				uint16(e.LID), endOf(t, e.Port), endOf(t, id))
+		}
+	}
 }
 
 func pingGID(

@@ -240,9 +240,17 @@ func findEnd(t *fabric.Topology, text string) (fabric.Endpoint, error) {
 		return e, cli.WithHints(noSuchNode(t, text, err), routerHints(t, err)...)
 	case !errors.Is(err, fabric.ErrAmbiguous):
 		return e, cli.Exitf(cli.ExitUsage, "%w", err)
+	case isNumber(text):
+		return e, cli.WithHints(cli.Exitf(cli.ExitUsage, "%w", err), "use a GUID to select one of them")
 	default:
 		return e, cli.WithHints(cli.Exitf(cli.ExitUsage, "%w", err), "use a GUID or LID to select one of them")
 	}
+}
+
+// isNumber reports whether the name of a node is a LID or GUID.
+func isNumber(text string) bool {
+	_, err := strconv.ParseUint(text, 0, 64)
+	return err == nil
 }
 
 // stateText returns a port's state as rdmactl status prints it: ACTIVE, "DOWN (Polling)".
