@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"syscall"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -40,8 +41,9 @@ type route struct {
 	gid             ib.GID
 	hasPath         bool // the fields above are valid: subnet administration has a path
 	index           uint16
-	hasIndex        bool // index is that of a partition that both ports are in
-	disjoint        bool // the ports have no partition in common
+	hasIndex        bool      // index is that of a partition that both ports are in
+	disjoint        bool      // the ports have no partition in common
+	table           []ib.PKey // of the port there; nil: it was not read
 }
 
 // AddressingOf returns the addressing of a transport with the method Addressing() *Addressing; nil
@@ -130,7 +132,7 @@ func (a *Addressing) LearnPKeys(lid ib.LID, table []ib.PKey) (changed bool) {
 	r := a.routes[lid]
 	before := a.indexFor(&r)
 	index, ok := ChoosePKey(a.PKeys, table)
-	r.disjoint = !ok && len(a.PKeys) > 0
+	r.table, r.disjoint = slices.Clone(table), !ok && len(a.PKeys) > 0
 	if ok {
 		r.index, r.hasIndex = index, true
 	}
@@ -233,9 +235,11 @@ type Sent struct {
 	// HasPath reports whether SL is that of a path which subnet administration has recorded.
 	HasPath bool
 	GRH     bool
-	// Disjoint reports whether the other port's partition table was read, and has no partition in
-	// common with the local port.
-	Disjoint bool
+	// TableRead reports whether the other port's partition table was read: the port is alive.
+	TableRead bool
+	// Outside reports whether that table accepts no packets with PKey, and Disjoint whether it has
+	// no partition in common with the local port.
+	Outside, Disjoint bool
 }
 
 // Sent describes the address of a packet that was sent. It must not be called with nil.
@@ -245,9 +249,23 @@ func (a *Addressing) Sent(to *Address) Sent {
 	if int(to.PKeyIndex) < len(a.PKeys) {
 		s.PKey = a.PKeys[to.PKeyIndex]
 	}
-	r := a.routes[to.LID]
-	s.HasPath, s.Disjoint = r.hasPath, r.disjoint
+	s.HasPath = a.routes[to.LID].hasPath
+	a.compare(&s)
 	return s
+}
+
+// compare fills in what the partition table of the other port, if it was read, says.
+func (a *Addressing) compare(s *Sent) {
+	r := a.routes[s.LID]
+	s.TableRead, s.Disjoint = r.table != nil, r.disjoint
+	s.Outside = s.TableRead && s.PKey != 0 && !admits(r.table, s.PKey)
+}
+
+// Complete adds to the error of a request without an answer what LearnPKeys has found since.
+func (a *Addressing) Complete(err error) {
+	if e, ok := errors.AsType[unanswered](err); ok && a != nil && e.howSent() != nil {
+		a.compare(e.howSent())
+	}
 }
 
 // String returns "P_Key 0x7fff (limited member), SL 0, no GRH".
@@ -263,11 +281,7 @@ func (s Sent) String() string {
 	if s.GRH {
 		grh = "GRH"
 	}
-	text := fmt.Sprintf("%s, SL %d, %s", key, s.SL, grh)
-	if s.Disjoint {
-		text += "; the port is in no partition with this one"
-	}
-	return text
+	return fmt.Sprintf("%s, SL %d, %s", key, s.SL, grh)
 }
 
 // unanswered is an error that matches [ErrNoAnswer] and has the address of the request.

@@ -125,7 +125,7 @@ func (c *Client) silent(err error, d *Datagram, keys ...uint64) error {
 	}
 	var h mad.Header
 	h.Decode(d.MAD[:]) //nolint:errcheck // a MAD is long enough
-	s := Silence{Class: h.MgmtClass, Keys: keys, Address: d.Address}
+	s := SilenceOf(err, h.MgmtClass, d.Address, keys...)
 	s.Own = h.MgmtClass == mad.ClassSubnetDirected && uint8(h.ClassSpecific) == 0 // the hop count
 	return silent(err, s)
 }
@@ -224,9 +224,9 @@ func (c *Client) call(ctx context.Context, d *Datagram, timeout time.Duration, r
 	return c.keyReader.call(ctx, d, timeout, retries, c.once)
 }
 
-// LearnPKeys reads the partition table of the port at a LID, waiting for up to 1 s, and reports
-// whether later requests to it therefore have another P_Key. SMPs are in no partition, so that an
-// answer also shows that the port is alive.
+// LearnPKeys reads the partition table of the port at a LID, waiting for up to 1 s for each block,
+// and reports whether later requests to it therefore have another P_Key. SMPs are in no partition,
+// so that an answer also shows that the port is alive.
 func (c *Client) LearnPKeys(ctx context.Context, lid ib.LID) (changed bool, err error) {
 	r := keyReader{keys: &c.Keys, addressing: AddressingOf(c.Transport)}
 	return r.learn(ctx, lid, c.once)

@@ -2,7 +2,6 @@ package fabric
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -32,13 +31,10 @@ func (r *keyReader) call(ctx context.Context, d *Datagram, timeout time.Duration
 		r.read = map[ib.LID]bool{}
 	}
 	r.read[sent.LID] = true
-	changed, tableErr := r.learn(ctx, sent.LID, once)
-	if changed {
+	if changed, _ := r.learn(ctx, sent.LID, once); changed { // without an answer nothing is known
 		return once(ctx, d, timeout, retries)
 	}
-	if e, ok := errors.AsType[*NoAnswerError](err); ok && tableErr == nil {
-		e.Sent.Disjoint = r.addressing.Sent(&d.Address).Disjoint
-	}
+	r.addressing.Complete(err)
 	return err
 }
 
@@ -51,20 +47,50 @@ func (r *keyReader) learn(ctx context.Context, lid ib.LID, once onceFunc) (chang
 	if err != nil {
 		return false, fmt.Errorf("read the partition table of LID %d: %w", uint16(lid), err)
 	}
-	return r.addressing.LearnPKeys(lid, table[:]), nil
+	return r.addressing.LearnPKeys(lid, table), nil
 }
 
-// pkeys reads the first block of the partition table of the port at a LID; of a switch that is the
-// table of port 0.
-func (r *keyReader) pkeys(ctx context.Context, lid ib.LID, once onceFunc) (table mad.PKeyTable, err error) {
-	p := mad.NewSMP(mad.MethodGet, mad.AttributePKeyTable, 0, 0)
+// maxPKeyBlocks is how many blocks of a partition table are read; adapters have up to 4.
+const maxPKeyBlocks = 16
+
+// pkeys reads the partition table of the port at a LID; of a switch that is the table of port 0.
+// The blocks after the first are read only if that has no key that the local port can use.
+func (r *keyReader) pkeys(ctx context.Context, lid ib.LID, once onceFunc) (table []ib.PKey, err error) {
+	blocks := 1
+	for block := 0; block < blocks; block++ {
+		var keys mad.PKeyTable
+		if err := r.get(ctx, lid, mad.AttributePKeyTable, uint32(block), &keys, once); err != nil {
+			return nil, err
+		}
+		table = append(table, keys[:]...)
+		if _, ok := ChoosePKey(r.addressing.PKeys, table); ok || block > 0 {
+			continue
+		}
+		var node mad.NodeInfo
+		if err := r.get(ctx, lid, mad.AttributeNodeInfo, 0, &node, once); err != nil {
+			return nil, err
+		}
+		blocks = (int(node.PartitionCap) + mad.PKeyBlockLen - 1) / mad.PKeyBlockLen
+		if blocks > maxPKeyBlocks {
+			return nil, fmt.Errorf("%d keys, at most %d are read", node.PartitionCap, maxPKeyBlocks*mad.PKeyBlockLen)
+		}
+	}
+	return table, nil
+}
+
+// get reads an attribute of subnet management of the port at a LID.
+func (r *keyReader) get(
+	ctx context.Context, lid ib.LID, a mad.Attribute, modifier uint32, v interface{ Decode(b []byte) (int, error) },
+	once onceFunc,
+) error {
+	p := mad.NewSMP(mad.MethodGet, a, modifier, 0)
 	p.MKey = r.keys.of(&r.keys.M, Target{LID: lid})
 	d := Datagram{Address: Address{LID: lid}}
 	p.Append(d.MAD[:0])
 	const patience = time.Second
 	if err := once(ctx, &d, patience/2, 1); err != nil {
-		return table, err
+		return err
 	}
-	_, err = table.Decode(d.MAD[attributeOffset:])
-	return table, err
+	_, err := v.Decode(d.MAD[attributeOffset:])
+	return err
 }

@@ -18,10 +18,21 @@ type Silence struct {
 	Keys []uint64
 	// Address is the destination; zero: not known.
 	Address Address
+	// Sent is how the request was addressed; nil: not known.
+	Sent *Sent
 	// Answered reports that the node has answered subnet management with the same M_Key.
 	Answered bool
 	// Own reports that the destination is the local port.
 	Own bool
+}
+
+// SilenceOf returns what the error of a request without an answer tells about its silence.
+func SilenceOf(err error, class mad.Class, to Address, keys ...uint64) Silence {
+	s := Silence{Class: class, Keys: keys, Address: to}
+	if e, ok := errors.AsType[unanswered](err); ok {
+		s.Sent = e.howSent()
+	}
+	return s
 }
 
 // cause is a possible cause of a silence.
@@ -41,11 +52,12 @@ func silenceCauses() []cause {
 	isVendor := func(s *Silence) bool { return s.Class == classVendorA }
 	always := func(text string) func(*Silence) string { return func(*Silence) string { return text } }
 	return []cause{
+		{(*Silence).WrongPartition, (*Silence).partition},
 		{
 			func(s *Silence) bool { return s.Answered && s.isSubnet() },
 			always("the node answered before: it has stopped, or the datagrams are lost on the way"),
 		},
-		{func(s *Silence) bool { return !s.Answered && !s.Own }, always("the node is dead")},
+		{func(s *Silence) bool { return !s.answered() && !s.Own }, always("the node is dead")},
 		{func(s *Silence) bool { return s.Own }, always("the local device doesn't answer")},
 		{
 			func(s *Silence) bool { return !s.Answered && s.isSubnet() },
@@ -67,10 +79,31 @@ func silenceCauses() []cause {
 			always(`no server runs there ("rdmactl fabric ping --server" or ibping -S)`),
 		},
 		{func(s *Silence) bool { return s.Class == mad.ClassSA }, always("no subnet manager runs there")},
-		{func(s *Silence) bool { return !s.isSubnet() }, always("no common partition (P_Key)")},
-		{func(s *Silence) bool { return !s.isSubnet() && !s.Address.HasGRH }, always("it requires a GRH")},
+		{
+			func(s *Silence) bool { return !s.isSubnet() && (s.Sent == nil || !s.Sent.TableRead) },
+			always("no common partition (P_Key)"),
+		},
+		{func(s *Silence) bool { return !s.isSubnet() && !s.hasGRH() }, always("it requires a GRH")},
 	}
 }
+
+// WrongPartition reports whether the partition table of the other port, which was read, shows that
+// it drops the request.
+func (s *Silence) WrongPartition() bool { return s.Sent != nil && (s.Sent.Disjoint || s.Sent.Outside) }
+
+// partition says what is wrong with the partition.
+func (s *Silence) partition() string {
+	if s.Sent.Disjoint {
+		return "the port is in no partition with this one"
+	}
+	return fmt.Sprintf("the port doesn't accept P_Key %s, but another one that this port has", s.Sent.PKey)
+}
+
+// answered reports whether the node is known to be alive.
+func (s *Silence) answered() bool { return s.Answered || s.Sent != nil && s.Sent.TableRead }
+
+// hasGRH reports whether the request had a global route header.
+func (s *Silence) hasGRH() bool { return s.Address.HasGRH || s.Sent != nil && s.Sent.GRH }
 
 // isSubnet reports whether the class is subnet management, whose datagrams have neither P_Keys nor
 // global route headers.
@@ -80,7 +113,7 @@ func (s *Silence) isSubnet() bool {
 
 // agent names an agent of a node that is known to be alive, or else of one that may be.
 func (s *Silence) agent(name string) string {
-	if s.Answered {
+	if s.answered() {
 		return "the node answers subnet management, but its " + name + " has"
 	}
 	return "its " + name + " has"

@@ -45,6 +45,20 @@ func TestSilence(t *testing.T) {
 		{fabric.Silence{Class: mad.ClassPing}, []string{
 			dead, `no server runs there ("rdmactl fabric ping --server" or ibping -S)`, partition, grh,
 		}},
+		{fabric.Silence{Class: mad.ClassPing, Sent: &fabric.Sent{GRH: true}}, []string{
+			dead, `no server runs there ("rdmactl fabric ping --server" or ibping -S)`, partition,
+		}},
+		{fabric.Silence{Class: mad.ClassPing, Sent: &fabric.Sent{TableRead: true}}, []string{
+			`no server runs there ("rdmactl fabric ping --server" or ibping -S)`, grh,
+		}},
+		{fabric.Silence{Class: mad.ClassPing, Sent: &fabric.Sent{TableRead: true, Disjoint: true, GRH: true}}, []string{
+			"the port is in no partition with this one",
+			`no server runs there ("rdmactl fabric ping --server" or ibping -S)`,
+		}},
+		{fabric.Silence{Class: 0x0a, Sent: &fabric.Sent{TableRead: true, Outside: true, PKey: 0x8001}}, []string{
+			"the port doesn't accept P_Key 0x8001, but another one that this port has",
+			"it doesn't have the class, or isn't NVIDIA's", "it has another VS_Key (VS_Key 0 was tried)", grh,
+		}},
 		{fabric.Silence{Class: mad.ClassSA}, []string{dead, "no subnet manager runs there", partition, grh}},
 	} {
 		got := test.silence.Causes()

@@ -117,7 +117,7 @@ func (s *sweep) causes(q *request, err error) []string {
 	if !isSilence(err) {
 		return nil
 	}
-	silence := Silence{Class: mad.ClassSubnetDirected, Keys: []uint64{q.key}}
+	silence := SilenceOf(err, mad.ClassSubnetDirected, Address{}, q.key)
 	switch {
 	case q.kind == kindNode:
 		silence.Own = q.owner == nil

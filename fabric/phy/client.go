@@ -28,8 +28,11 @@ type SilentError struct {
 	Err     error          // of the transport or the engine
 }
 
-// Error names the key that was tried, not its value.
+// Error names the key that was tried, not its value; or the partition if that is the reason.
 func (e *SilentError) Error() string {
+	if e.Silence.WrongPartition() {
+		return ErrNoClass.Error() + ": " + e.Silence.Causes()[0]
+	}
 	tried := "VS_Key 0"
 	if len(e.Silence.Keys) > 0 && e.Silence.Keys[0] != 0 {
 		tried = "the given VS_Key"
@@ -89,9 +92,8 @@ func (c *Client) Probe(ctx context.Context, to Port) error {
 		}
 		return nil
 	case errors.Is(err, fabric.ErrNoAnswer):
-		silence := fabric.Silence{
-			Class: prm.Class, Keys: []uint64{key}, Address: fabric.Address{LID: to.LID}, Answered: true,
-		}
+		silence := fabric.SilenceOf(err, prm.Class, fabric.Address{LID: to.LID}, key)
+		silence.Answered = true
 		return &SilentError{Silence: silence, Err: err}
 	case errors.Is(err, fabric.ErrRefused):
 		return fmt.Errorf("%w: %w", ErrNoClass, err)

@@ -30,7 +30,7 @@ func (c *Client) learn(ctx context.Context, to ib.LID) (int, error) {
 	if a == nil {
 		return 0, nil
 	}
-	local := fabric.Client{Transport: c.Transport, Timeout: c.Timeout, Retries: c.Retries}
+	local := fabric.Client{Transport: c.Transport, Timeout: c.Timeout, Retries: c.Retries, Keys: c.Keys}
 	gid, err := local.OwnGID(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("find paths from the local port: %w", err)

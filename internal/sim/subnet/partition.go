@@ -63,13 +63,18 @@ func (t *Transport) reaches(d *fabric.Datagram) bool {
 	if mad.Class(d.MAD[1]) == mad.ClassSA && id == wellKnown {
 		return true
 	}
+	guid := n.portGUID(n.portAt(a.LID))
+	return id == binary.BigEndian.Uint64(guid[:])
+}
+
+// portAt returns the number of the node's port with a LID; 0: none, or port 0 of a switch.
+func (n *Node) portAt(lid ib.LID) uint8 {
 	for port := range n.Ports {
-		guid := n.portGUID(uint8(port))
-		if n.LIDs[port] == a.LID && id == binary.BigEndian.Uint64(guid[:]) {
-			return true
+		if n.LIDs[port] == lid {
+			return uint8(port)
 		}
 	}
-	return false
+	return 0
 }
 
 // Addressing returns Address: see [fabric.AddressingOf].

@@ -251,7 +251,7 @@ func (s *Subnet) nodeInfo(n *Node, in uint8) mad.NodeInfo {
 	return mad.NodeInfo{
 		BaseVersion: 1, ClassVersion: 1, NodeType: n.Type, NumPorts: uint8(len(n.Ports) - 1),
 		SystemImageGUID: n.GUID, NodeGUID: n.GUID, PortGUID: n.portGUID(in),
-		PartitionCap: 32, LocalPortNum: in, VendorID: n.VendorID, DeviceID: n.DeviceID,
+		PartitionCap: uint16(max(32, len(n.pkeys()))), LocalPortNum: in, VendorID: n.VendorID, DeviceID: n.DeviceID,
 	}
 }
 

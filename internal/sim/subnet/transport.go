@@ -128,7 +128,8 @@ func (t *Transport) subnetManagement(d, answer *fabric.Datagram) *Node {
 }
 
 // managerByLID writes the response of the subnet manager at a LID to answer and returns its node,
-// or nil if there is none. Other LID-routed SMPs get no response, except for the partition table.
+// or nil if there is none. Other LID-routed SMPs get no response, except for the partition table
+// and the node info, which has its length.
 func (s *Subnet) managerByLID(d, answer *fabric.Datagram) *Node {
 	n := s.byLID[d.Address.LID]
 	var p mad.SMP
@@ -138,6 +139,9 @@ func (s *Subnet) managerByLID(d, answer *fabric.Datagram) *Node {
 		return nil
 	case p.AttributeID == mad.AttributePKeyTable:
 		n.pkeyBlock(p.AttributeModifier).Append(p.Data[:0])
+	case p.AttributeID == mad.AttributeNodeInfo:
+		info := s.nodeInfo(n, n.portAt(d.Address.LID))
+		info.Append(p.Data[:0])
 	case p.AttributeID == mad.AttributeSMInfo && n.Manager != nil:
 		n.Manager.Append(p.Data[:0])
 	default:
