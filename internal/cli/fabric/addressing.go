@@ -108,18 +108,18 @@ const (
 // learnPaths has requests to all nodes use the service levels, partitions and GIDs of the paths
 // that subnet administration has recorded, unless they are known. Without an answer they use what
 // the local port suggests.
-func learnPaths(ctx context.Context, app *cli.App, t fabric.Transport) {
+func learnPaths(ctx context.Context, app *cli.App, t fabric.Transport, keys fabric.Keys) {
 	if a := fabric.AddressingOf(t); a == nil || a.Paths() > 0 {
 		return
 	}
-	client := sa.Client{Transport: t, Timeout: pathsTimeout, TotalTime: pathsTotal, Retries: 1}
+	client := sa.Client{Transport: t, Timeout: pathsTimeout, TotalTime: pathsTotal, Retries: 1, Keys: keys}
 	n, err := client.LearnPaths(ctx)
 	app.Log.Debug("paths from subnet administration", "known", n, "error", err)
 }
 
 // learnPath does the same for requests to one LID.
-func learnPath(ctx context.Context, app *cli.App, t fabric.Transport, to ib.LID) {
-	client := sa.Client{Transport: t, Timeout: pathTimeout, TotalTime: pathTotal, Retries: -1}
+func learnPath(ctx context.Context, app *cli.App, t fabric.Transport, keys fabric.Keys, to ib.LID) {
+	client := sa.Client{Transport: t, Timeout: pathTimeout, TotalTime: pathTotal, Retries: -1, Keys: keys}
 	if err := client.LearnPath(ctx, to); err != nil {
 		app.Log.Debug("path from subnet administration", "lid", uint16(to), "error", err)
 	}

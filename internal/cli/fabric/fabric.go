@@ -229,7 +229,7 @@ func (f *fabricFlags) check(cmd *cobra.Command) error {
 
 // sweepless rejects the flags of a sweep for a command that doesn't sweep.
 func (f *fabricFlags) sweepless(cmd *cobra.Command, what string) error {
-	for _, name := range []string{"save", "rescan", "hosts"} {
+	for _, name := range []string{"save", "rescan", "hosts", "budget"} {
 		if cmd.Flags().Changed(name) {
 			return cli.UsageError(cmd, fmt.Errorf("--%s can't be used: %s doesn't sweep the fabric", name, what))
 		}
@@ -278,6 +278,9 @@ func readSubnet(app *cli.App, cmd *cobra.Command, f *fabricFlags, o fabric.Optio
 		return nil, err
 	}
 	if f.from != "" {
+		if f.address.set != "" && !f.live {
+			return nil, cli.UsageError(cmd, fmt.Errorf("--from and --%s can't be combined", f.address.set))
+		}
 		t, err := readTopology(app, "--from", f.from)
 		if err != nil {
 			return nil, err
@@ -322,7 +325,7 @@ func discover(
 		answers = p.Answers
 	}
 	if o.Counters {
-		learnPaths(ctx, app, transport)
+		learnPaths(ctx, app, transport, f.keys)
 	}
 	t, err := fabric.Discover(ctx, transport, o)
 	if err == nil {

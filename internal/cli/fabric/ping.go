@@ -158,9 +158,9 @@ func ping(app *cli.App, cmd *cobra.Command, flags *fabricFlags, f pingFlags, tar
 	if !to.GID.IsZero() {
 		r.GID = to.GID.String()
 	}
-	client := fabric.Client{Transport: s.transport, Timeout: time.Duration(f.wait)}
+	client := fabric.Client{Transport: s.transport, Timeout: time.Duration(f.wait), Keys: flags.keys}
 	if to.LID != 0 && to.GID.IsZero() {
-		learnPath(ctx, app, s.transport, to.LID)
+		learnPath(ctx, app, s.transport, flags.keys, to.LID)
 	}
 	start := app.Now()
 	for f.count == 0 || r.Sent < f.count {
@@ -288,11 +288,12 @@ func pingOnce(ctx context.Context, app *cli.App, client *fabric.Client, r *pingR
 	}
 	r.Sent++
 	r.Lost++
-	r.LastError, r.silence, r.Causes = why, err, fabric.Causes(err)
 	if r.Lost == 1 && r.LID != 0 {
-		_, err := client.LearnPKeys(ctx, r.LID)
-		app.Log.Debug("partition table", "lid", uint16(r.LID), "error", err)
+		_, tableErr := client.LearnPKeys(ctx, r.LID)
+		app.Log.Debug("partition table", "lid", uint16(r.LID), "error", tableErr)
+		fabric.AddressingOf(client.Transport).Complete(err)
 	}
+	r.LastError, r.silence, r.Causes = why, err, fabric.Causes(err)
 	return pingLine(app, flood, output.Bad(r.where()+": "+why))
 }
 
@@ -391,6 +392,9 @@ func servePings(app *cli.App, cmd *cobra.Command, flags *fabricFlags) error {
 	}
 	if flags.from != "" {
 		return cli.UsageError(cmd, errors.New("--server and --from can't be combined"))
+	}
+	if err := flags.sweepless(cmd, "--server"); err != nil {
+		return err
 	}
 	ctx := cmd.Context()
 	transport, err := openFabric(ctx, app, flags)

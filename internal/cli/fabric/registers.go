@@ -40,7 +40,7 @@ func newRegisterReader(
 ) *registerReader {
 	timeout, retries := f.tries()
 	return &registerReader{
-		learnPaths: func(ctx context.Context) { learnPaths(ctx, app, transport) },
+		learnPaths: func(ctx context.Context) { learnPaths(ctx, app, transport, f.keys) },
 		t:          t, transport: transport, timeout: timeout, retries: retries, keys: f.keys,
 		probed: map[ib.GUID]error{}, progress: app.Out.Progress("reading registers: ports", 0),
 	}

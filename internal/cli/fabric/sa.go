@@ -81,10 +81,11 @@ func (f *saFlags) check(cmd *cobra.Command, flags *fabricFlags) error {
 	if err := flags.check(cmd); err != nil {
 		return err
 	}
-	for _, name := range []string{"from", "save", "rescan", "hosts", "budget"} {
-		if cmd.Flags().Changed(name) {
-			return cli.UsageError(cmd, fmt.Errorf("--%s can't be used: a query doesn't sweep the fabric", name))
-		}
+	if cmd.Flags().Changed("from") {
+		return cli.UsageError(cmd, errors.New("--from can't be used: a query doesn't sweep the fabric"))
+	}
+	if err := flags.sweepless(cmd, "a query"); err != nil {
+		return err
 	}
 	if _, err := f.smKey(); err != nil {
 		return cli.UsageError(cmd, err)

@@ -103,7 +103,8 @@ func (f *simulateFlags) check(cmd *cobra.Command, args []string) error {
 	case !generate && len(args) == 0:
 		return cli.UsageError(cmd, errors.New("missing argument FILE; --generate TOPOLOGY needs none"))
 	}
-	reading := append(keyFlagNames(), "from", "rescan", "save", "hosts", "budget", "transport", "device", "port")
+	reading := append(keyFlagNames(), "from", "rescan", "save", "hosts", "budget", "transport", "device", "port",
+		"pkey", "pkey-idx", "mad-timeout", "retries")
 	for _, name := range reading {
 		if cmd.Flags().Changed(name) {
 			return cli.UsageError(cmd, fmt.Errorf("--%s can't be used: simulate reads no subnet", name))
