@@ -46,7 +46,7 @@ func (s *script) tick() {
 func (s *script) send(from, to netip.Addr, p *ib.Packet) {
 	flow := rocev2.Flow{
 		Source: ib.GIDFromAddr(from), Destination: ib.GIDFromAddr(to), SourcePort: 0xc001,
-		DestinationPort: rocev2.Port, DontFragment: true,
+		DestinationPort: rocev2.Port, DontFragment: true, ID: s.id,
 	}
 	p.BTH.PKey = ib.PKeyDefault
 	p.BTH.PadCount = ib.PadFor(len(p.Payload))

@@ -18,7 +18,11 @@
 //
 // On a virtual machine with two processors it reads 2 GB/s of packets with 1 KiB of payload (a
 // file of 1.1 GB in the page cache) and 440 MB/s of packets with 64 bytes (BenchmarkRead, in
-// memory), and verifies all ICRCs. It has never read a RoCE capture of a card.
+// memory), and verifies all ICRCs. It was tried on captures of Linux 6.1's rxe with planted faults
+// (testdata/captures.yaml); it has never read a RoCE capture of a card.
+//
+// Senders whose IPv4 identifications count up, as those of Linux, show in which order packets were
+// sent: what came late is then told from what was sent again and from copies.
 //
 // Functions are safe for concurrent use on different readers. Sources: InfiniBand Architecture
 // Specification volume 1 chapters 9 and 12, RoCE v2 annex A17, RFC 792, 826, 4443 and 4861.

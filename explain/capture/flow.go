@@ -153,8 +153,9 @@ type Responses struct {
 	// Missing counts packets of READ responses that were passed over.
 	Missing Event
 	// LostBefore and LostBehind count NAKs for a missing request, by whether the capture has it: it
-	// was lost before the capture's point or behind it. Both are 0 without a partner.
-	LostBefore, LostBehind Event
+	// was lost before the capture's point or behind it. Both are 0 without a partner. LateNAKs
+	// counts those that follow from packets that came behind later ones.
+	LostBefore, LostBehind, LateNAKs Event
 }
 
 // Pairing is how the two directions of a connection were found to belong together.
@@ -357,7 +358,7 @@ func (f *flow) readResponse(p *packet, l ib.Layout) {
 	if l&ib.LayoutLast == 0 {
 		addMTU(&r.PMTU, &r.PMTUs, p.payloadLen)
 	}
-	if missing := s.missing(p.BTH.PSN, l); missing > 0 && r.ReadPackets > 1 {
+	if missing := s.missing(f.partner, p.BTH.PSN, l); missing > 0 && r.ReadPackets > 1 {
 		r.Missing.addRun(markOf(p), markOf(p), missing)
 		if g := f.partner; g != nil && !g.hole.valid {
 			g.hole = holeState{true, p.BTH.PSN.Add(-missing)}
@@ -373,14 +374,24 @@ func (f *flow) readResponse(p *packet, l ib.Layout) {
 	}
 }
 
-// missing returns how many packets of the response are missing before one.
-func (s *readState) missing(psn ib.PSN, l ib.Layout) int {
-	switch d := psn.Sub(s.next); {
-	case l&ib.LayoutFirst != 0 || s.unsure:
+// missing returns how many packets of the response are missing before one. The responses to a READ
+// that was sent again from a later number need not say so by their opcodes: those of rxe go on in
+// the middle of the first response, so the requests decide where a response begins.
+func (s *readState) missing(requests *flow, psn ib.PSN, l ib.Layout) int {
+	if l&ib.LayoutFirst != 0 || s.unsure {
 		return 0
-	case !s.active:
-		return 1 // at least the first one
-	case d > 0 && d < maxPSNJump:
+	}
+	first := s.next
+	if !s.active {
+		var known bool
+		if requests == nil {
+			return 1 // at least the first one
+		}
+		if first, known = requests.seq.readBefore(psn); !known {
+			return 1
+		}
+	}
+	if d := psn.Sub(first); d > 0 && d < maxPSNJump {
 		return d
 	}
 	return 0

@@ -66,7 +66,8 @@ func (s *flows) answer(f *flow, p *packet) {
 	}
 	if p.BTH.Opcode.Layout()&ib.LayoutAETH != 0 && p.AETH.Syndrome == ib.SyndromeNAKSequence && g.seq.started {
 		switch where, _ := g.seq.place(p.BTH.PSN); {
-		case g.wasLate(p.BTH.PSN): // neither: it came behind a later one
+		case g.wasLate(p.BTH.PSN), where == positionBehind && p.BTH.PSN == g.seq.expected.psn:
+			f.Responses.LateNAKs.add(p) // it came behind a later one, or was discarded because of such a one
 		case where == positionBehind:
 			f.Responses.LostBehind.add(p)
 		default:

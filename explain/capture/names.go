@@ -118,7 +118,8 @@ func ofAnswers() []Description {
 		{
 			NameRetransmission, warning, retryStatus,
 			"The requester sent packets again. Without a NAK it waited for its timeout: the last packet of a " +
-				"burst, or its answer, was lost, or the responder was too slow.",
+				"burst, or its answer, was lost, or the responder was too slow. With a retry count of 7 soft RoCE " +
+				"(rxe) repeats without end, and the work request never completes.",
 		},
 		{
 			NameAnswersLost, warning, retryStatus,
@@ -154,7 +155,8 @@ func ofRefusals() []Description {
 		{
 			NameNAKOperation, fault, StatusRemoteOperation,
 			"The responder could not complete a request (NAK 0x63): an error on its side, such as of its memory, " +
-				"its receive request or its queue pair.",
+				"its receive request or its queue pair; with soft RoCE (rxe) also a message longer than the receive " +
+				"buffer.",
 		},
 		{
 			NameNAKOther, warning, none,

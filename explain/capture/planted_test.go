@@ -41,6 +41,7 @@ type tapped struct {
 	plan func(toB bool, p *ib.Packet) fate
 	snap int
 	now  time.Time // of the next packet, if it isn't the clock's
+	id   uint16    // IPv4 identification of the next packet
 
 	mu   sync.Mutex
 	out  bytes.Buffer
@@ -147,7 +148,7 @@ func (c *port) record(o udpio.Outbound, f fate) {
 
 func (w *tapped) writeIPv4(from, to netip.Addr, tclass, ttl uint8, sourcePort uint16, datagram []byte) {
 	ip := &layers.IPv4{
-		Version: 4, TOS: tclass, TTL: ttl, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolUDP,
+		Version: 4, TOS: tclass, TTL: ttl, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolUDP, Id: w.id,
 		SrcIP: from.AsSlice(), DstIP: to.AsSlice(),
 	}
 	udp := &layers.UDP{SrcPort: layers.UDPPort(sourcePort), DstPort: rocev2.Port}

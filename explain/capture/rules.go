@@ -126,11 +126,11 @@ func (a *analysis) judgeLoss(f *flow) {
 	if g := f.partner; g != nil {
 		naks := g.Responses.NAKs[ib.SyndromeNAKSequence]
 		if n := g.Responses.LostBehind.Count; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s behind the capture", counted(n, "request packet")))
+			parts = append(parts, fmt.Sprintf("%s behind the capture, or late there", counted(n, "request packet")))
 			evidence = append(evidence, g.Responses.LostBehind.evidence("NAK 0x60 for a packet that was captured")...)
 			count += n
 		}
-		if naks.Count > 0 && (count > 0 || naks.Count > r.Reordered.Count) {
+		if naks.Count > 0 && (count > 0 || naks.Count-g.Responses.LateNAKs.Count > r.Reordered.Count) {
 			parts = append(parts, counted(naks.Count, "NAK")+" 0x60")
 			evidence = append(evidence, naks.evidence("NAK 0x60")...)
 			count = max(count, naks.Count)

@@ -204,7 +204,8 @@ func scenes() []scene {
 		},
 		{
 			name: "request lost behind the capture", tap: &tapped{near: true, plan: only(true, 10, write4, far)},
-			run: writes(4), want: lost, summary: "1 request packet behind the capture; 1 NAK 0x60",
+			run: writes(4), want: lost,
+			summary: "1 request packet behind the capture, or late there; 1 NAK 0x60",
 		},
 		{
 			name: "burst lost before the capture", run: writes(4), want: lost,

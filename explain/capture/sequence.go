@@ -11,12 +11,15 @@ type sent struct {
 	psn     ib.PSN
 	at      int64
 	payload int
+	id      uint16 // of the IPv4 header
+	read    bool   // a READ
 }
 
 // gap is a range of numbers that were passed over, from first to the one before end.
 type gap struct {
 	first, end ib.PSN
 	at         int64
+	id         uint16 // IPv4 identification of the packet that passed them over
 }
 
 // sequence follows the packet sequence numbers of a flow's requests.
@@ -52,6 +55,11 @@ type sequence struct {
 	answeredRun bool   // the run of repeated packets begins with one whose answer was seen
 	running     bool   // the last packet was sent again
 	runNext     ib.PSN // its successor
+
+	order    sendOrder
+	expected expectation
+	refilled [8]refilled
+	refills  int
 
 	lastRead struct { // the READ at the end of the sequence, if its number of packets is a guess
 		valid  bool
@@ -97,15 +105,15 @@ func (s *sequence) gapOf(psn ib.PSN) int {
 	return -1
 }
 
-// open notes that numbers from s.next to before end were passed over.
-func (s *sequence) open(end ib.PSN, at int64) {
+// open notes that numbers from s.next to before that of a packet were passed over.
+func (s *sequence) open(p *packet) {
 	if len(s.gaps) < maxOpenGaps {
-		s.gaps = append(s.gaps, gap{s.next, end, at})
+		s.gaps = append(s.gaps, gap{s.next, p.BTH.PSN, p.at, p.id})
 	}
 }
 
-// fill removes span numbers from psn on from the gap with index i, and returns when it opened.
-func (s *sequence) fill(i int, psn ib.PSN, span int) int64 {
+// fill removes span numbers from psn on from the gap with index i, and returns the gap.
+func (s *sequence) fill(i int, psn ib.PSN, span int) gap {
 	g := s.gaps[i]
 	end := psn.Add(span)
 	if g.end.Before(end) {
@@ -113,13 +121,13 @@ func (s *sequence) fill(i int, psn ib.PSN, span int) int64 {
 	}
 	rest := make([]gap, 0, 2)
 	if g.first.Before(psn) {
-		rest = append(rest, gap{g.first, psn, g.at})
+		rest = append(rest, gap{g.first, psn, g.at, g.id})
 	}
 	if end.Before(g.end) {
-		rest = append(rest, gap{end, g.end, g.at})
+		rest = append(rest, gap{end, g.end, g.at, g.id})
 	}
 	s.gaps = append(s.gaps[:i:i], append(rest, s.gaps[i+1:]...)...)
-	return g.at
+	return g
 }
 
 // holes returns how many numbers are still missing.
@@ -142,7 +150,9 @@ func (s *sequence) original(psn ib.PSN) (age int, at int64, ok bool) {
 }
 
 func (s *sequence) remember(p *packet) {
-	s.history[s.n%historyLen] = sent{p.BTH.PSN, p.at, p.payloadLen}
+	s.history[s.n%historyLen] = sent{
+		p.BTH.PSN, p.at, p.payloadLen, p.id, p.BTH.Opcode == ib.OpcodeRCReadRequest,
+	}
 	s.n++
 }
 
@@ -167,27 +177,29 @@ func (f *flow) request(p *packet) {
 	}
 	f.resolveRead(p)
 	where, distance := s.place(p.BTH.PSN)
+	order := s.order.add(p)
 	f.resolveDoubt(p, where)
 	fresh := true
 	switch where {
 	case positionFar:
 		r.Restarts.add(p)
-		*s = sequence{started: true, next: p.BTH.PSN}
+		*s = sequence{started: true, next: p.BTH.PSN, order: s.order}
 		f.hasAcked, f.nak.valid = false, false
 	case positionAhead:
 		r.Missing.add(p)
 		r.Missing.Count += distance - 1
-		s.open(p.BTH.PSN, p.at)
+		s.open(p)
 		s.next = p.BTH.PSN
 	case positionGap:
-		f.fillGap(p)
+		f.fillGap(p, order)
 	case positionBehind:
 		fresh = false
-		f.repeat(p)
+		f.repeat(p, order)
 	}
 	if fresh {
 		f.fresh(p, l, where)
 	}
+	s.expected.add(p.BTH.PSN, f.span(p))
 	s.remember(p)
 }
 
@@ -257,10 +269,18 @@ func (f *flow) refused(psn ib.PSN, after int64) bool {
 }
 
 // fillGap counts a packet that was passed over before.
-func (f *flow) fillGap(p *packet) {
+func (f *flow) fillGap(p *packet, order turn) {
 	s := &f.seq
-	opened := s.fill(s.gapOf(p.BTH.PSN), p.BTH.PSN, f.span(p))
+	g := s.fill(s.gapOf(p.BTH.PSN), p.BTH.PSN, f.span(p))
+	opened := g.at
 	switch {
+	case order == turnLate:
+		f.Requests.Reordered.add(p)
+		s.overtaken, s.overtakenBy = true, gap{first: p.BTH.PSN, end: s.next}
+	case order == turnNewer:
+		s.noteRefilled(p.BTH.PSN, g.id)
+		f.Requests.Lost++
+		f.again(markOf(p), p.at, p.BTH.PSN.Add(f.span(p)))
 	case s.running && s.runNext == p.BTH.PSN, f.refused(p.BTH.PSN, opened), p.at-opened >= duplicateAge:
 		if f.refused(p.BTH.PSN, opened) && !s.running {
 			s.late.valid, s.late.mark, s.late.nakAt = true, markOf(p), f.nak.at
@@ -280,8 +300,12 @@ func (f *flow) wasLate(psn ib.PSN) bool {
 }
 
 // repeat counts a packet whose number was seen before.
-func (f *flow) repeat(p *packet) {
+func (f *flow) repeat(p *packet, order turn) {
 	s, psn := &f.seq, p.BTH.PSN
+	if order == turnLate {
+		f.lateCopy(p)
+		return
+	}
 	if l := &s.late; l.valid && l.mark.PSN == psn && l.nakAt == f.nak.at {
 		l.valid = false
 		f.Requests.Lost--
@@ -292,7 +316,7 @@ func (f *flow) repeat(p *packet) {
 	switch {
 	case !p.BTH.Opcode.IsRC():
 		f.Requests.Duplicates.add(p)
-	case s.running && s.runNext == psn, f.refused(psn, at), !known, p.at-at >= duplicateAge:
+	case order == turnNewer, s.running && s.runNext == psn, f.refused(psn, at), !known, p.at-at >= duplicateAge:
 		f.again(markOf(p), p.at, p.BTH.PSN.Add(f.span(p)))
 	case age == 0:
 		f.Requests.Duplicates.add(p)
@@ -383,10 +407,12 @@ func (f *flow) answered(p *packet) {
 	r, s := &f.Requests, &f.seq
 	r.Unanswered = Event{}
 	psn := p.BTH.PSN
-	if p.BTH.Opcode.Layout()&ib.LayoutAETH != 0 && !p.AETH.Syndrome.IsACK() {
+	refused := p.BTH.Opcode.Layout()&ib.LayoutAETH != 0 && !p.AETH.Syndrome.IsACK()
+	if refused {
 		f.nak = nakState{true, psn, p.at}
 		psn = psn.Add(-1) // everything before is acknowledged
 	}
+	s.expected.answered(psn.Add(1), refused)
 	if f.hole.valid && !psn.Before(f.hole.psn) { // what is missing of a READ is not answered
 		psn = f.hole.psn.Add(-1)
 	}
