@@ -31,6 +31,9 @@ func main() {
 		for name := range managed {
 			cases[name] = func(ctx context.Context) error { return manage(ctx, name, device, address) }
 		}
+		for name, p := range plantedCases {
+			cases[name] = func(ctx context.Context) error { return plant(ctx, p, device, address) }
+		}
 		names = names[:1]
 	}
 	failed := false
