@@ -51,10 +51,27 @@ func readCapture(in input.Input, store *evidence.Store, result *InputResult) *Ca
 	if rdma := report.Packets - report.Other; rdma > 0 {
 		result.Recognized = map[string]int{"RDMA transports": rdma}
 	}
-	for i := range report.Findings {
-		store.Add(captureEvent(in.Name, &report.Findings[i]))
-	}
+	addFindings(in.Name, report.Findings, store)
 	return &Capture{Name: in.Name, Report: report}
+}
+
+// addFindings adds an event for each finding that stands by itself; what follows from it is part of
+// its text.
+func addFindings(name string, findings []capture.Finding, store *evidence.Store) {
+	events := make([]*evidence.Event, len(findings))
+	for i := range findings {
+		events[i] = captureEvent(name, &findings[i])
+	}
+	for i := range findings {
+		if origin := findings[i].Follows; origin >= 0 {
+			events[origin].Text += "; " + events[i].Text
+		}
+	}
+	for i, e := range events {
+		if findings[i].Follows < 0 {
+			store.Add(e)
+		}
+	}
 }
 
 // captureEvent returns the event of a finding.

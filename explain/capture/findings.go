@@ -18,6 +18,9 @@ type Finding struct {
 	Count       int
 	Summary     string // one sentence with the figures
 	Evidence    []Evidence
+	// Follows is the index in Report.Findings of the finding about the same connection that this
+	// one follows from, -1 if it stands by itself, as that one does.
+	Follows int
 }
 
 // Evidence is a packet that shows a finding.
@@ -58,7 +61,7 @@ func (a *analysis) findAt(n Name, where string, count int, summary string, evide
 }
 
 func (a *analysis) place(f Finding, n Name, summary string, evidence [][]Evidence) {
-	f.Description, f.Summary = description(n), summary
+	f.Description, f.Summary, f.Follows = description(n), summary, -1
 	for _, e := range evidence {
 		f.Evidence = append(f.Evidence, e...)
 	}
@@ -86,6 +89,7 @@ func (a *analysis) judge(all []*flow) {
 	a.judgeStrangers(all)
 	a.judgeConnections()
 	a.judgePath()
+	a.relate(all)
 	a.limits(all)
 }
 

@@ -387,7 +387,7 @@ func (s *readState) missing(requests *flow, psn ib.PSN, l ib.Layout) int {
 		if requests == nil {
 			return 1 // at least the first one
 		}
-		if first, known = requests.seq.readBefore(psn); !known {
+		if first, known = requests.seq.requestOf(psn); !known {
 			return 1
 		}
 	}

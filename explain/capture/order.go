@@ -110,10 +110,11 @@ func (e *expectation) answered(psn ib.PSN, refused bool) {
 	}
 }
 
-// readBefore returns the highest number of a recent READ up to a number.
-func (s *sequence) readBefore(psn ib.PSN) (best ib.PSN, ok bool) {
+// requestOf returns the number of the request that a number belongs to: the highest one up to it of
+// the recent packets.
+func (s *sequence) requestOf(psn ib.PSN) (best ib.PSN, ok bool) {
 	for i := max(0, s.n-historyLen); i < s.n; i++ {
-		if h := s.history[i%historyLen]; h.read && !psn.Before(h.psn) && (!ok || best.Before(h.psn)) {
+		if h := s.history[i%historyLen]; !psn.Before(h.psn) && (!ok || best.Before(h.psn)) {
 			best, ok = h.psn, true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/rdmakit/rdmakit/wire/ib"
 )
@@ -13,6 +14,7 @@ type numbered struct {
 	psn      ib.PSN
 	id       uint16
 	nak, ack bool
+	wait     time.Duration // before it
 }
 
 // writeNumbered writes WRITEs 1 to 6 with identifications from base+1 on, each step apart, and then
@@ -24,6 +26,7 @@ func writeNumbered(s *script, base, step uint16, packets []numbered) {
 	}
 	for _, p := range packets {
 		s.id = base + p.id
+		s.at = s.at.Add(p.wait)
 		switch {
 		case p.nak:
 			s.response(ack, p.psn, ib.SyndromeNAKSequence, 0)
@@ -97,6 +100,40 @@ func TestSendOrder(t *testing.T) {
 			figures{missing: 1, lost: 1, again: 2},
 		},
 		{
+			"NAK behind the late packet", 0x1000, 1,
+			[]numbered{{psn: 8, id: 8}, {psn: 7, id: 7}, nak, {psn: 7, id: 9}, {psn: 8, id: 10}, acked},
+			[]Name{NameReordering, NameRetransmission},
+			figures{missing: 1, late: 1, again: 2},
+		},
+		{
+			"copy of the last one after a while", 0x1000, 1,
+			[]numbered{{psn: 7, id: 7}, acked, {psn: 7, id: 7, wait: 2 * time.Millisecond}},
+			[]Name{NameDuplicates},
+			figures{copies: 1},
+		},
+		{
+			// A few of them count up by chance.
+			"numbers that count up too rarely", 0x1000, 5000,
+			[]numbered{
+				{psn: 7, id: 1},
+				{psn: 8, id: 2},
+				{psn: 9, id: 20000},
+				{psn: 10, id: 20001},
+				{psn: 11, id: 40000},
+				{psn: 12, id: 40001},
+				{psn: 13, id: 60000},
+				{psn: 14, id: 60001},
+				{psn: 15, id: 30000},
+				{psn: 17, id: 50000},
+				{psn: 16, nak: true},
+				{psn: 16, id: 49990},
+				{psn: 17, id: 100},
+				{psn: 17, ack: true},
+			},
+			[]Name{NameLoss, NameRetransmission},
+			figures{missing: 1, lost: 1, again: 2},
+		},
+		{
 			// 8 passed the capture while the responder waited for 7, and 9 while it waited for 8.
 			"discarded behind a late one", 0x1000, 1,
 			[]numbered{
@@ -132,5 +169,72 @@ func TestSendOrder(t *testing.T) {
 				t.Error("wrong ICRC")
 			}
 		})
+	}
+}
+
+// Three packets are too few to trust their identifications.
+func TestSendOrderBegins(t *testing.T) {
+	var s script
+	for i, psn := range []ib.PSN{1, 2, 4} {
+		s.id = 100 + uint16(i)
+		s.request(middle, psn, 100)
+	}
+	s.response(ack, 3, ib.SyndromeNAKSequence, 0)
+	s.id = 95
+	s.request(middle, 3, 100)
+	s.id = 300
+	s.request(middle, 4, 100)
+	s.response(ack, 4, ib.SyndromeACK, 0)
+	expect(t, s.out.Bytes(), []Name{NameLoss, NameRetransmission})
+}
+
+// A NAK brings the responder's expectation back, an acknowledgement only forward.
+func TestExpectation(t *testing.T) {
+	var e expectation
+	e.add(3, 2) // a READ of two packets
+	for _, psn := range []ib.PSN{5, 6, 8} {
+		e.add(psn, 1)
+	}
+	for _, tt := range []struct {
+		psn     ib.PSN
+		refused bool
+		want    ib.PSN
+	}{{6, false, 7}, {6, true, 6}, {9, false, 9}, {7, false, 9}} {
+		if e.answered(tt.psn, tt.refused); e.psn != tt.want {
+			t.Errorf("after answer %v, refused %v: expects %v, want %v", tt.psn, tt.refused, e.psn, tt.want)
+		}
+	}
+}
+
+// What is missing of a READ's response counts from its request, also when WRITEs were before it and
+// when the READ was sent again from a later number.
+func TestMissingResponses(t *testing.T) {
+	const readMiddle, readLast = ib.OpcodeRCReadResponseMiddle, ib.OpcodeRCReadResponseLast
+	var s script
+	read := func(psn ib.PSN, packets int) {
+		s.send(addrA, addrB, &ib.Packet{
+			BTH:  ib.BTH{Opcode: ib.OpcodeRCReadRequest, DestQP: 0x22, PSN: psn},
+			RETH: ib.RETH{DMALength: uint32(256 * packets)},
+		})
+	}
+	read(10, 3)
+	s.response(ib.OpcodeRCReadResponseFirst, 10, ib.SyndromeACK, 256)
+	s.response(readMiddle, 11, 0, 256)
+	s.response(readLast, 12, ib.SyndromeACK, 256)
+	for psn := range ib.PSN(3) {
+		s.request(middle, 13+psn, 256)
+	}
+	s.response(ack, 15, ib.SyndromeACK, 0)
+	read(16, 4)
+	s.response(readMiddle, 17, 0, 256) // without 16
+	s.response(readMiddle, 18, 0, 256)
+	s.response(readLast, 19, ib.SyndromeACK, 256)
+	s.at = s.at.Add(100 * time.Millisecond)
+	read(16, 4)
+	s.response(readMiddle, 18, 0, 256) // without 16 and 17
+	s.response(readLast, 19, ib.SyndromeACK, 256)
+	r := expect(t, s.out.Bytes(), []Name{NameLoss, NameRetransmission})
+	if got := r.Flows[1].Responses.Missing.Count; got != 3 {
+		t.Errorf("%d missing, want 3\n%s", got, dump(r))
 	}
 }

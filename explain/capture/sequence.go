@@ -12,7 +12,6 @@ type sent struct {
 	at      int64
 	payload int
 	id      uint16 // of the IPv4 header
-	read    bool   // a READ
 }
 
 // gap is a range of numbers that were passed over, from first to the one before end.
@@ -150,9 +149,7 @@ func (s *sequence) original(psn ib.PSN) (age int, at int64, ok bool) {
 }
 
 func (s *sequence) remember(p *packet) {
-	s.history[s.n%historyLen] = sent{
-		p.BTH.PSN, p.at, p.payloadLen, p.id, p.BTH.Opcode == ib.OpcodeRCReadRequest,
-	}
+	s.history[s.n%historyLen] = sent{p.BTH.PSN, p.at, p.payloadLen, p.id}
 	s.n++
 }
 
@@ -183,7 +180,7 @@ func (f *flow) request(p *packet) {
 	switch where {
 	case positionFar:
 		r.Restarts.add(p)
-		*s = sequence{started: true, next: p.BTH.PSN, order: s.order}
+		*s = sequence{started: true, next: p.BTH.PSN}
 		f.hasAcked, f.nak.valid = false, false
 	case positionAhead:
 		r.Missing.add(p)

@@ -110,7 +110,8 @@ func witnesses() []witness { //nolint:funlen // a table
 			evidence.CapturePrefix,
 			"finding",
 			map[string][]string{
-				"one-way":          {"udp-blocked", "gid-index", "dead-peer"},
+				"one-way":          {"udp-blocked", "dead-peer"},
+				"no-answer":        {"dead-peer"},
 				"mtu":              {"mtu-too-small", "mtu-differs"},
 				"icmp-frag-needed": {"mtu-too-small"},
 				"arp-unanswered":   {"rails-not-connected", "dead-peer"},
