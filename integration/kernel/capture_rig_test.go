@@ -90,8 +90,8 @@ func newCaptureRig(t *testing.T) *captureRig {
 // other by lo, which nothing disturbs.
 func (r *captureRig) perftest(test, args string) string { return r.limited(60, test, args) }
 
-// hanging returns a script of a test that doesn't end.
-func (r *captureRig) hanging(test, args string) string { return r.limited(8, test, args) }
+// hanging returns a script of a test that doesn't end; a busy guest takes seconds to begin.
+func (r *captureRig) hanging(test, args string) string { return r.limited(20, test, args) }
 
 func (r *captureRig) limited(seconds int, test, args string) string {
 	const port = " -F -p 18555 "
