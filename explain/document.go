@@ -91,6 +91,34 @@ type NodeDocument struct {
 	Devices     []DeviceDocument  `json:"devices,omitempty"`
 	Bootstrap   []string          `json:"bootstrap,omitempty"`
 	Environment []SettingDocument `json:"environment,omitempty"`
+	Recorded    *RecordedDocument `json:"recorded,omitempty"`
+}
+
+// RecordedDocument is what a recording of the node has.
+type RecordedDocument struct {
+	File    string `json:"file"`
+	Host    string `json:"host,omitempty"`
+	Kernel  string `json:"kernel,omitempty"`
+	Memlock string `json:"memlock,omitempty"` // of the process that recorded
+	// Partial reports that the recording is damaged: what it doesn't have proves nothing.
+	Partial bool                   `json:"partial,omitempty"`
+	Ports   []RecordedPortDocument `json:"ports"`
+	// Environment has the variables of the process that recorded; those of a job may differ.
+	Environment []SettingDocument `json:"environment,omitempty"`
+}
+
+// RecordedPortDocument is a port of a recorded node.
+type RecordedPortDocument struct {
+	Device   string     `json:"device"`
+	Port     int        `json:"port"`
+	Link     facts.Link `json:"link,omitempty"`
+	State    string     `json:"state"`
+	Driver   string     `json:"driver,omitempty"`
+	Firmware string     `json:"firmware,omitempty"`
+	Netdev   string     `json:"netdev,omitempty"`
+	MTU      int        `json:"mtu,omitempty"`  // active MTU in bytes
+	GIDs     int        `json:"gids"`           // entries of the GID table that aren't empty
+	Best     string     `json:"best,omitempty"` // the GID of RoCE v2 to use: "3 10.0.0.1"
 }
 
 // SettingDocument is a variable with its values; more than one if the node's processes differ.
@@ -152,7 +180,9 @@ type InputDocument struct {
 	Capture    bool           `json:"capture,omitempty"` // lines are packets
 	Other      string         `json:"other,omitempty"`   // what it is, if it has nothing to explain
 	Binary     bool           `json:"binary,omitempty"`
-	Error      string         `json:"error,omitempty"`
+	// Recording is what was read of a recorded node.
+	Recording *RecordingDocument `json:"recording,omitempty"`
+	Error     string             `json:"error,omitempty"`
 }
 
 // Verdict returns what the report comes to.
@@ -183,6 +213,9 @@ func (r *Report) Document() Document {
 		doc := InputDocument{
 			Name: in.Name, Bytes: in.Bytes, Lines: in.Lines, Recognized: maps.Clone(in.Recognized),
 			Capture: in.Capture, Other: in.Other, Binary: in.Binary,
+		}
+		if in.Recording != nil {
+			doc.Recording = in.Recording.document()
 		}
 		if in.Err != nil {
 			doc.Error = in.Err.Error()
@@ -277,6 +310,9 @@ func factsDocument(f *facts.Facts) FactsDocument {
 
 func nodeDocument(n *facts.Node) NodeDocument {
 	d := NodeDocument{Name: n.Name, Ranks: n.Ranks, Networks: texts(n.Networks), Bootstrap: texts(n.Bootstrap)}
+	if n.Recorded != nil {
+		d.Recorded = recordedDocument(n.Recorded)
+	}
 	for _, s := range n.Environment {
 		d.Environment = append(d.Environment, SettingDocument{Name: s.Name, Values: texts(s.Values)})
 	}

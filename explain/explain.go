@@ -24,6 +24,8 @@ import (
 
 // Options are the settings of [Explain].
 type Options struct {
+	// Recordings reads recorded nodes, bundles of rdmactl snapshot; nil: they are named only.
+	Recordings ReadRecording
 	// Progress, if set, is called now and then with the number of bytes that were read of an input.
 	Progress func(name string, bytes int64)
 }
@@ -57,6 +59,8 @@ type InputResult struct {
 	Other string
 	// Binary reports that the input is neither text nor a known form of binary data.
 	Binary bool
+	// Recording is set for a recorded node.
+	Recording *Recording
 	// Err is the error that ended reading early; what was read before counts.
 	Err error
 }
@@ -102,6 +106,9 @@ func (r *Report) readInput(ctx context.Context, in input.Input, store *evidence.
 	switch {
 	case isCapture(head):
 		r.addCapture(readCapture(in, store, &result))
+		return result
+	case in.Bundle || isTextBundle(head):
+		readRecording(ctx, in, store, &result, o.Recordings)
 		return result
 	case own.Is(head):
 		readOwn(in, store, &result)

@@ -35,6 +35,9 @@ type Event struct {
 	// Form is the name of the form that matched, and Since and Until the releases that print it:
 	// together with those of other events they date the library. Empty: unlimited or unknown.
 	Form, Since, Until string
+	// Recorded marks what a recording of a node holds, which may be older than what the logs are
+	// about.
+	Recorded bool
 	// Count is how many equal events this one stands for; 0 before [Store.Add].
 	Count int
 	// Last is the place and LastTime the time of the last of them.

@@ -131,6 +131,15 @@ const (
 	DeviceGID    Kind = "device.gid"    // [device port gidIndex gid type netdev]
 )
 
+// Kinds of events of recorded nodes (bundles of rdmactl snapshot), with the host's name in the
+// process. GIDs are entries of the port's table, "INDEX GID TYPE" separated by semicolons, where
+// TYPE is "v1", "v2", "ib" or "?".
+const (
+	RecordedNode    Kind = "recorded.node"        // [kernel memlock taken partial]
+	RecordedPort    Kind = "recorded.port"        // [device port link state driver firmware netdev mtu addresses gids]
+	RecordedSetting Kind = "recorded.environment" // [name value]: of the process that recorded, not of a job
+)
+
 // Kinds of events of the packets of a capture, by package capture, and of rdmactl's own records.
 const (
 	CapturePrefix Kind = "capture."        // [finding …]: kinds are the names of the findings of package capture

@@ -20,7 +20,7 @@ func (c *collector) silent() []Silence {
 				})
 			}
 		}
-		if by := c.namedBy(n); len(by) > 0 && !c.failed(n) {
+		if by := c.namedBy(n); len(by) > 0 && !c.failed(n) && !n.RecordedOnly {
 			places := make([]evidence.Place, 0, len(by))
 			for _, f := range by {
 				places = append(places, f.Event.Place)
@@ -67,6 +67,7 @@ func differencesOf(f *Facts) []Difference {
 	compare("devices", func(n *Node) []Value { return joined(n, deviceNames) })
 	compare("link", func(n *Node) []Value { return joined(n, links) })
 	compare("MTU", func(n *Node) []Value { return joined(n, mtus) })
+	compare("active MTU", func(n *Node) []Value { return n.Recorded.mtus() })
 	compare("GPU Direct RDMA", func(n *Node) []Value { return joined(n, gdrs) })
 	var names []string
 	for _, n := range f.Nodes {
@@ -172,10 +173,10 @@ func differenceOf(nodes []*Node, what string, valueOf func(n *Node) []Value) (Di
 
 // hiddenIn says what these logs can't show.
 func hiddenIn(f *Facts) []string {
-	var list []string
+	list := recordingsHidden(f)
 	s := f.Store
 	if !hasNCCLLines(s) {
-		return nil
+		return list
 	}
 	switch {
 	case !s.Has(evidence.NCCLNetwork) && !s.Has(evidence.NCCLInitStart) && !s.Has(evidence.NCCLDevices):

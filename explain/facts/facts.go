@@ -29,6 +29,8 @@ type Facts struct {
 	// Hidden says what can't be seen in these logs, so that its absence proves nothing, and which
 	// setting would show it.
 	Hidden []string
+	// doubles are the notes about several recordings of one node.
+	doubles []string
 }
 
 // Value is a text with the places where it was read; the first ones, if there are many.
@@ -60,6 +62,10 @@ type Node struct {
 	LIDs bool
 	// NoDevice reports that NCCL found no RDMA device there.
 	NoDevice []evidence.Place
+	// Recorded is what a recording of the node has, nil if there is none. RecordedOnly reports that
+	// nothing else is about the node: it has no log here.
+	Recorded     *Recorded
+	RecordedOnly bool
 }
 
 // Setting is a variable and the values that were read.

@@ -125,7 +125,12 @@ func (c *collector) collectFailures() {
 	}
 	list := c.facts.Failures
 	timed := comparableTimes(list)
-	slices.SortStableFunc(list, func(a, b *Failure) int { return compareFailures(a, b, timed) })
+	slices.SortStableFunc(list, func(a, b *Failure) int {
+		if c := cmp.Compare(c.old(a.Event), c.old(b.Event)); c != 0 {
+			return c
+		}
+		return compareFailures(a, b, timed)
+	})
 	if len(list) > 0 {
 		list[0].Echoes = echoes
 	} else if len(echoes) > 0 {
@@ -167,6 +172,7 @@ func (c *collector) addFailure(e *evidence.Event) {
 	if f.Device == "" {
 		f.Device = f.Node.deviceByGID(e.Fields["localGID"])
 	}
+	f.Node.RecordedOnly = f.Node.RecordedOnly && e.Recorded
 	for _, other := range c.facts.Failures {
 		if other.like(f) {
 			other.Same = append(other.Same, f)
@@ -214,7 +220,7 @@ func (n *Node) hasAddress(ip netip.Addr) bool {
 			}
 		}
 	}
-	return false
+	return n.Recorded.withAddress(ip) != nil
 }
 
 func (n *Node) deviceByGID(text string) string {
@@ -228,6 +234,9 @@ func (n *Node) deviceByGID(text string) string {
 				return d.Name
 			}
 		}
+	}
+	if port := n.Recorded.withAddress(ip.Unmap()); port != nil {
+		return port.Device
 	}
 	return ""
 }
@@ -248,9 +257,9 @@ func (c *collector) sinceInit(e *evidence.Event) time.Duration {
 	return since
 }
 
-// comparableTimes reports whether all failures have times with a date.
+// comparableTimes reports whether all failures of logs have times with a date.
 func comparableTimes(list []*Failure) bool {
-	return !slices.ContainsFunc(list, func(f *Failure) bool { return f.Event.Time.Year() <= 1 })
+	return !slices.ContainsFunc(list, func(f *Failure) bool { return f.Event.Time.Year() <= 1 && !f.Event.Recorded })
 }
 
 // compareFailures orders the likely origin first: by depth, then by time if all have one, else by

@@ -113,6 +113,7 @@ func (c *collector) collectNodes() {
 	c.otherNodes()
 	c.inferNetworks()
 	c.findJobs()
+	c.recordings()
 }
 
 // findJobs numbers the jobs: nodes belong to one if they share the identifier of a communicator.

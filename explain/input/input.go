@@ -41,6 +41,9 @@ type Input struct {
 	Name string
 	// Reader is valid until the next input is asked for. Peek doesn't consume.
 	Reader *bufio.Reader
+	// Bundle reports that the input is a bundle of rdmactl snapshot, an archive that is one input:
+	// the reader has the archive, compressed or not.
+	Bundle bool
 }
 
 // All opens the named files in this order, and those below folders in lexical order. An error
@@ -180,6 +183,8 @@ func (w *walker) stream(name string, r io.Reader, depth int) {
 		return
 	}
 	switch {
+	case isBundle(br):
+		w.give(Input{Name: name, Reader: br, Bundle: true}, nil)
 	case bytes.HasPrefix(head, magicGzip):
 		in, err := gzip.NewReader(br)
 		w.packed(name, in, err, depth)

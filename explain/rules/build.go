@@ -206,6 +206,9 @@ func link(x *facts.Failure) facts.Link {
 		}
 		found = d.Link
 	}
+	if p := x.Node.Recorded.Port(x.Device); p != nil && found == facts.LinkUnknown {
+		found = p.Link
+	}
 	if found == facts.LinkUnknown {
 		switch x.Event.Fields["link"] {
 		case "IB", "InfiniBand":
@@ -243,6 +246,15 @@ func difference(f *facts.Facts, what string) (facts.Difference, bool) {
 		}
 	}
 	return facts.Difference{}, false
+}
+
+// mtuDifference returns a difference of the MTUs that connections used, or else of those of
+// recorded ports.
+func mtuDifference(f *facts.Facts) (facts.Difference, bool) {
+	if d, ok := difference(f, "MTU"); ok {
+		return d, true
+	}
+	return difference(f, "active MTU")
 }
 
 // values returns "2.18 on node1, 2.20 on node2".

@@ -131,7 +131,7 @@ func findInvalidRequest(f *facts.Facts) []Finding {
 	x := all[0]
 	c := &candidates{}
 	mtu := c.add("mtu-differs", "the path MTUs of the two ends differ", common)
-	if d, ok := difference(f, "MTU"); ok {
+	if d, ok := mtuDifference(f); ok {
 		mtu.supports(decisive, "the queue pairs show it: "+values(d))
 		if l, ok := f.Library("nccl"); ok && f.Store.Has(evidence.NCCLQP) {
 			if _, certain := l.Between("2.20", "2.29.99"); certain {
@@ -274,7 +274,7 @@ func findLength(f *facts.Facts) []Finding {
 	x := list[0]
 	c := &candidates{}
 	m := c.add("mtu-differs", "the path MTUs of the two ends differ", usual)
-	if d, ok := difference(f, "MTU"); ok {
+	if d, ok := mtuDifference(f); ok {
 		m.supports(decisive, values(d))
 	}
 	m.supportsIf(len(completions(f, "9")) > 0, strong, "the other end reports a remote invalid request error").

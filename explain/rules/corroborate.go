@@ -147,16 +147,25 @@ func connectCauses() map[string][]string {
 	}
 }
 
-// corroborate adds what other kinds of evidence say to the causes of a finding.
-func corroborate(f *facts.Facts, causes []Cause) {
+// corroborate adds what other kinds of evidence say to the causes of a finding. A source that says
+// the same of several objects counts once.
+func corroborate(f *facts.Facts, x *Finding) {
+	counted := map[string]bool{}
 	for _, w := range witnesses() {
 		for e := range f.Store.Of(w.kind) {
-			for i := range causes {
-				c := &causes[i]
-				if !slices.Contains(w.causes[e.Fields[w.field]], c.Slug) || len(c.For) > maxEvidence {
+			if w.kind == evidence.OwnDoctor && !concerns(f, x, e) {
+				continue
+			}
+			for i := range x.Causes {
+				c := &x.Causes[i]
+				value := e.Fields[w.field]
+				if !slices.Contains(w.causes[value], c.Slug) || len(c.For) > maxEvidence {
 					continue
 				}
-				c.Weight += strong
+				if key := string(e.Kind) + " " + value + " " + c.Slug; !counted[key] {
+					counted[key] = true
+					c.Weight += weightOf(e)
+				}
 				c.For = append(c.For, Evidence{
 					Text: fmt.Sprintf(
 						"%s says so too: %s",
@@ -171,6 +180,15 @@ func corroborate(f *facts.Facts, causes []Cause) {
 			}
 		}
 	}
+}
+
+// weightOf returns the weight of what another kind of evidence says: a check that only warns says
+// less.
+func weightOf(e *evidence.Event) int {
+	if e.Kind == evidence.OwnDoctor && e.Fields["outcome"] == "warn" {
+		return usual
+	}
+	return strong
 }
 
 // maxEvidence bounds the evidence of a cause, so that a long list of equal findings doesn't decide.
@@ -250,26 +268,44 @@ func findOwnConnect(f *facts.Facts) []Finding {
 	return out
 }
 
+// findOwnDoctor returns a finding for each check that failed on a node.
 func findOwnDoctor(f *facts.Facts) []Finding {
 	var out []Finding
+	at := map[string]int{}
 	for e := range f.Store.Of(evidence.OwnDoctor) {
 		if e.Fields["outcome"] != "fail" {
 			continue
 		}
-		slug := e.Fields["check"]
-		if list := witnesses()[0].causes[slug]; len(list) > 0 {
+		check := e.Fields["check"]
+		key := check + " " + e.Process.Host + " " + e.Process.File
+		if i, found := at[key]; found {
+			out[i].Events = append(out[i].Events, e)
+			continue
+		}
+		at[key] = len(out)
+		slug := check
+		if list := witnesses()[0].causes[check]; len(list) > 0 {
 			slug = list[0]
 		}
+		where := ""
+		if e.Process.Host != "" {
+			where = " on " + e.Process.Host
+		}
+		decide := "rdmactl doctor --only " + check
+		if e.Recorded {
+			decide += " --from " + e.Process.File
+		}
 		out = append(out, Finding{
-			What: "rdmactl doctor found a fault: " + e.Text, Events: []*evidence.Event{e},
+			What: "rdmactl doctor found a fault" + where + ": " + e.Text, Events: []*evidence.Event{e},
 			Causes: []Cause{
 				{
 					Slug:       slug,
 					Title:      e.Text,
 					Confidence: Likely,
 					Weight:     strong,
-					Decide:     "rdmactl doctor --only " + e.Fields["check"],
-					For:        []Evidence{{Text: "check " + e.Fields["check"], Places: []evidence.Place{e.Place}}},
+					Decide:     decide,
+					Remedy:     e.Fields["remedy"],
+					For:        []Evidence{{Text: "check " + check, Places: []evidence.Place{e.Place}}},
 				},
 			},
 		})

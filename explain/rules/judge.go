@@ -24,7 +24,7 @@ func Judge(f *facts.Facts, all []Rule) []Finding {
 		for _, finding := range all[i].Find(f) {
 			finding.Rule = &all[i]
 			if !strings.HasPrefix(all[i].ID, ownPrefix) {
-				corroborate(f, finding.Causes)
+				corroborate(f, &finding)
 			}
 			rank(finding.Causes)
 			findings = append(findings, finding)

@@ -122,7 +122,7 @@ func modifyTimedOut(f *facts.Facts, c *candidates, list []*facts.Failure) {
 	if v, p, ok := variable(f, "NCCL_IB_GID_INDEX"); ok {
 		gid.supports(hint, "NCCL_IB_GID_INDEX="+v+" forces an index", p...)
 	}
-	gid.todo("show_gids on both nodes: the type and address of the index in use",
+	gid.fromTables(list).todo("show_gids on both nodes: the type and address of the index in use",
 		"unset NCCL_IB_GID_INDEX (NCCL 2.21 or later), or set that of the routable RoCE v2 GID").
 		from("NVIDIA/nccl#769")
 	c.add("switch-port-mode", "VLAN or mode of the switch port", rare).
@@ -168,12 +168,12 @@ func modifyNoData(f *facts.Facts, c *candidates, list []*facts.Failure) {
 		"the forced GID index is empty now: the table changes after link and address events",
 		usual,
 	)
-	moved.supports(strong, "errno 61 says that the entry is empty", x.Event.Place).
+	moved.fromTables(list).supports(strong, "errno 61 says that the entry is empty", x.Event.Place).
 		supportsIf(forced, strong, "NCCL_IB_GID_INDEX="+v+" forces the index", p...).
 		todo("show_gids: the index of the RoCE v2 GID now", "unset NCCL_IB_GID_INDEX, or set the present index").
 		from("NVIDIA/nccl#2157")
 	empty := c.add("gid-empty", "the port has no GID at that index: no address on its interface", usual)
-	empty.supports(strong, "errno 61 says that the entry is empty", x.Event.Place)
+	empty.fromTables(list).supports(strong, "errno 61 says that the entry is empty", x.Event.Place)
 	for _, g := range bad {
 		empty.supportsIf(g.zero, decisive, g.text, g.places...)
 	}
@@ -204,6 +204,15 @@ func modifyInvalid(f *facts.Facts, c *candidates, list []*facts.Failure) {
 	pluginMTU(f, c)
 	if v, p, ok := variable(f, "NCCL_IB_GID_INDEX"); ok {
 		gid.supports(strong, "NCCL_IB_GID_INDEX="+v+" forces an index", p...)
+	}
+	gid.fromTables(list)
+	for _, slug := range [...]string{"gid-empty", "gid-moved"} {
+		empty := (&candidates{}).add(slug, "the entry of the GID table is empty, or another one than before", usual).
+			fromTables(list).todo("show_gids: the index of the RoCE v2 GID now",
+			"unset NCCL_IB_GID_INDEX, or set the present index")
+		if len(empty.For) > 0 {
+			c.list = append(c.list, empty)
+		}
 	}
 	indexes := map[string]bool{}
 	for e := range f.Store.Of(evidence.PerftestPort) {
@@ -239,7 +248,7 @@ func modifyInvalid(f *facts.Facts, c *candidates, list []*facts.Failure) {
 	}
 	driver.todo("dmesg of the driver", "a later driver or library").from("kvcache-ai/Mooncake#721")
 	mtu := c.add("mtu-differs", "the path MTU is above the port's", rare)
-	if d, ok := difference(f, "MTU"); ok {
+	if d, ok := mtuDifference(f); ok {
 		mtu.supports(strong, values(d))
 	}
 	mtu.todo("ibv_devinfo | grep active_mtu", "one MTU")

@@ -93,7 +93,9 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 			gid.opposes(hint, "NCCL since 2.21 looks for a RoCE v2 GID itself, and no index is forced", l.Place()...)
 		}
 	}
-	if e := routable(list); e != nil && len(bad) == 0 {
+	logged := len(gid.For)
+	gid.fromTables(list)
+	if e := routable(list); e != nil && len(bad) == 0 && len(gid.For) == logged {
 		gid.opposes(usual, "the GIDs in the line are no link-local ones", e.Place)
 	}
 	gid.opposesIf(known && !atOnce, strong, "it worked for minutes before, with the same GID")
@@ -126,7 +128,14 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 	for _, g := range bad {
 		version.supportsIf(g.linkLocal, hint, g.text, g.places...)
 	}
-	version.todo("show_gids on both nodes: the type of the index in use", "use a RoCE v2 GID on both ends")
+	version.fromTables(list).
+		todo("show_gids on both nodes: the type of the index in use", "use a RoCE v2 GID on both ends")
+	moved := (&candidates{}).add("gid-moved", "the GID table changed, and the connection kept the old index", rare).
+		fromTables(list).todo("show_gids before and after; the addresses of the interface",
+		"stable addresses; restart the job")
+	if len(moved.For) > 0 {
+		c.list = append(c.list, moved)
+	}
 }
 
 // routable returns a failure's event that names both GIDs, nil if none does.
@@ -142,7 +151,7 @@ func routable(list []*facts.Failure) *evidence.Event {
 // mtuSmall is about a path that drops large packets.
 func mtuSmall(f *facts.Facts, c *candidates, list []*facts.Failure) {
 	m := c.add("mtu-too-small", "the path drops large packets: its MTU is smaller than the ports'", rare)
-	if d, ok := difference(f, "MTU"); ok {
+	if d, ok := mtuDifference(f); ok {
 		m.supports(strong, "the nodes' MTUs differ: "+values(d))
 		c.add("mtu-differs", "the nodes' path MTUs differ", rare).supports(strong, values(d)).
 			todo("rdmactl env consensus NODE1 NODE2 …: path MTU per rail", "one MTU on all ports and switches").
@@ -180,6 +189,7 @@ func timeoutCommon(f *facts.Facts, c *candidates, list []*facts.Failure, s scope
 		todo("rdmactl doctor on the node; dmesg -T; the switch port's log",
 			"repair or replace the link; a longer NCCL_IB_TIMEOUT only rides over short interruptions").
 		from("NVIDIA/nccl#905")
+	recordedPortDown(c, list)
 	nic := c.add("bad-nic", "one card or its link", rare)
 	if name, ok := s.oneDevice(list); ok {
 		nic.supports(
@@ -234,5 +244,10 @@ func portError(f *facts.Facts) *evidence.Event {
 			return e
 		}
 	}
-	return firstOf(f, evidence.KernelLink, "state", "down", "flap")
+	for e := range f.Store.Of(evidence.KernelLink) {
+		if s := e.Fields["state"]; (s == "down" || s == "flap") && f.Near(e) {
+			return e
+		}
+	}
+	return nil
 }

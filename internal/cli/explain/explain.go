@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/explain"
 	"github.com/rdmakit/rdmakit/explain/input"
+	"github.com/rdmakit/rdmakit/explain/recorded"
 	"github.com/rdmakit/rdmakit/explain/rules"
 	"github.com/rdmakit/rdmakit/internal/cli"
 	"github.com/rdmakit/rdmakit/internal/record/bundle"
@@ -53,7 +54,7 @@ func newExplainCommand(app *cli.App) *cobra.Command {
 which order, the evidence for and against each, and the command that decides between them. The
 command works offline: it reads the named files only.
 
-FILE is a log, a folder with logs, an archive or a compressed file; - is standard input. Give the
+FILE is a log, a bundle, a folder with them, an archive or a compressed file; - is standard input. Give the
 logs of all ranks and nodes together: often only the comparison shows who failed first. Prefixes of
 mpirun, srun, torchrun, Ray, kubectl and container runtimes, time stamps and colours don't matter.
 
@@ -62,6 +63,10 @@ under "not visible".
 
 Captures (pcap, pcapng) of RoCE and InfiniBand are explained by their packets; --flows lists what each
 queue pair sent. JSON documents of rdmactl connect, ping, doctor and cluster report count as evidence.
+
+Bundles of rdmactl snapshot, alone or beside logs, are checked as by rdmactl doctor --from, and joined
+with the nodes of the logs that have the same name or GIDs: their GID tables, ports, settings and
+kernel's log decide between causes.
 
 --code, --errno and --cqe explain a single value instead of files.
 
@@ -78,6 +83,7 @@ Exit codes:
 		Example: `  rdmactl explain job.log
   rdmactl explain logs/ dmesg.txt
   rdmactl explain trace.pcapng job.log --flows
+  rdmactl explain job.log node17.tar.gz    # a bundle of rdmactl snapshot
   rdmactl explain --code 'status=12 vendor=129 driver=mlx5'
   rdmactl explain --errno 110 --verb ibv_modify_qp --link RoCE
   rdmactl explain logs.tar.gz --redact -o markdown
@@ -125,7 +131,7 @@ func runExplain(app *cli.App, cmd *cobra.Command, args []string, f explainFlags)
 	}
 	progress := app.ReadingProgress("reading MiB", 0, args)
 	report, err := explain.Explain(cmd.Context(), input.All(args, cmd.InOrStdin()),
-		explain.Options{Progress: mebibytes(progress.Add)})
+		explain.Options{Progress: mebibytes(progress.Add), Recordings: recorded.Read})
 	progress.Done()
 	if err != nil {
 		return err

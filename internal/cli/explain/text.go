@@ -279,6 +279,9 @@ func nodeText(n explain.NodeDocument) string {
 	if len(devices) > 0 {
 		parts = append(parts, strings.Join(devices, ", "))
 	}
+	if n.Recorded != nil {
+		parts = append(parts, recordedText(n.Recorded))
+	}
 	return strings.Join(parts, "; ")
 }
 
@@ -292,6 +295,8 @@ func inputs(d *explain.Document) output.Block {
 		case in.Name == "":
 		case in.Other != "":
 			s = in.Name + ": " + in.Other
+		case in.Recording != nil:
+			s = recordingText(&in)
 		case in.Binary:
 			s = in.Name + ": binary data of no known form"
 		default:

@@ -76,6 +76,21 @@ func FromTarGz(r io.Reader) (*Tree, error) {
 	return u.tree, nil
 }
 
+// Salvage is [FromTarGz] for an archive that may be damaged: beside an error that matches
+// [ErrDamaged] it returns the entries before the damage. What they don't have is not known.
+func Salvage(r io.Reader) (*Tree, error) {
+	u := &unpacker{tree: New()}
+	err := u.load(r)
+	if err == nil {
+		return u.tree, nil
+	}
+	err = fmt.Errorf("read archive: %w", err)
+	if !errors.Is(err, ErrDamaged) || u.tree.checkLinks(&u.budget) != nil || u.tree.takeErrnos(&u.budget, true) != nil {
+		return nil, err
+	}
+	return u.tree, err
+}
+
 // load charges all of its steps to one budget.
 func (u *unpacker) load(r io.Reader) error {
 	if err := u.unpack(r, maxArchive, maxStream); err != nil {
@@ -84,7 +99,7 @@ func (u *unpacker) load(r io.Reader) error {
 	if err := u.tree.checkLinks(&u.budget); err != nil {
 		return err
 	}
-	return u.tree.takeErrnos(&u.budget)
+	return u.tree.takeErrnos(&u.budget, false)
 }
 
 // unpack rejects archives with archiveLimit or more compressed bytes, or streamLimit or more
@@ -202,12 +217,15 @@ func (u *unpacker) file(name string, hdr *tar.Header, r io.Reader) (int, error) 
 		return 0, err
 	}
 	n.data = make([]byte, hdr.Size)
-	_, err = io.ReadFull(r, n.data)
-	return len(n.data), err
+	if _, err = io.ReadFull(r, n.data); err != nil {
+		return 0, errors.Join(err, u.tree.Remove(name)) // a part of a file is another content
+	}
+	return len(n.data), nil
 }
 
-// takeErrnos converts errno.json to injected errors.
-func (t *Tree) takeErrnos(b *budget) error {
+// takeErrnos converts errno.json to injected errors. In a part of a tree, the files with errors may
+// be missing.
+func (t *Tree) takeErrnos(b *budget, part bool) error {
 	n, ok := t.root.children[errnoFile]
 	if !ok || n.isDir() || n.isLink() {
 		return nil
@@ -226,6 +244,9 @@ func (t *Tree) takeErrnos(b *budget) error {
 			return fmt.Errorf("%s: %.200q: %w", errnoFile, name, err)
 		}
 		n, err := t.resolve(t.root, name, false, b)
+		if part && err != nil {
+			continue
+		}
 		if err == nil && n.isLink() {
 			err = syscall.ELOOP
 		}

@@ -240,3 +240,43 @@ func FuzzFromTarGz(f *testing.F) {
 		}
 	})
 }
+
+// TestSalvage reads the entries before the damage, of which the last one is not complete, and no
+// errors of files that are missing.
+func TestSalvage(t *testing.T) {
+	whole := archive(t, file("errno.json", `{"sys/a": "EINVAL", "sys/z": "EINVAL"}`), file("sys/a", ""),
+		file("sys/b", "1\n"), file("sys/z", ""))
+	if tree, err := Salvage(bytes.NewReader(whole)); err != nil || tree == nil {
+		t.Errorf("whole: %v, %v", tree, err)
+	}
+	zr, err := gzip.NewReader(bytes.NewReader(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(zr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		blocks int // of 512 bytes; the content of sys/b is block 4
+		b      bool
+	}{{4, false}, {5, true}} {
+		var cut bytes.Buffer
+		zw := gzip.NewWriter(&cut)
+		_, _ = zw.Write(plain[:c.blocks*512])
+		_ = zw.Flush() // without the end
+		tree, err := Salvage(&cut)
+		if !errors.Is(err, ErrDamaged) || tree == nil {
+			t.Fatalf("%d blocks: %v, %v, want a part and ErrDamaged", c.blocks, tree, err)
+		}
+		if _, err := fs.ReadFile(tree.FS(), "sys/a"); !errors.Is(err, syscall.EINVAL) {
+			t.Errorf("%d blocks: sys/a: %v, want EINVAL", c.blocks, err)
+		}
+		if data, err := fs.ReadFile(tree.FS(), "sys/b"); (err == nil && string(data) == "1\n") != c.b {
+			t.Errorf("%d blocks: sys/b: %q, %v, want it: %v", c.blocks, data, err, c.b)
+		}
+	}
+	if tree, err := Salvage(strings.NewReader("text")); tree != nil && len(tree.root.children) > 0 || err == nil {
+		t.Errorf("text: %v, %v", tree, err)
+	}
+}

@@ -26,7 +26,7 @@ func FromFS(fsys fs.FS) (*Tree, error) {
 	if err := c.dir("."); err != nil {
 		return nil, fmt.Errorf("copy node tree: %w", err)
 	}
-	if err := c.tree.takeErrnos(&c.budget); err != nil {
+	if err := c.tree.takeErrnos(&c.budget, false); err != nil {
 		return nil, fmt.Errorf("copy node tree: %w", err)
 	}
 	return c.tree, nil
