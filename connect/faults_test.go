@@ -3,9 +3,13 @@ package connect
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -319,6 +323,7 @@ func TestPlanted(t *testing.T) {
 			for _, r := range []Report{client, listener} {
 				tt.check(t, r)
 			}
+			keep(t, tt.name, client)
 			if a, b := client.Attempts[0].Failure.Error(), listener.Attempts[0].Failure.Error(); a != b {
 				t.Errorf("the ends differ:\n%s\n%s", a, b)
 			}
@@ -391,6 +396,7 @@ func TestJumbo(t *testing.T) {
 		}
 		want.check(t, client)
 		want.check(t, listener)
+		keep(t, "large lost", client)
 		if client.Attempts[0].Ping == nil || listener.Attempts[0].Ping == nil {
 			t.Error("the latency of the small messages, which passed, is missing")
 		}
@@ -415,6 +421,7 @@ func TestRouteMTU(t *testing.T) {
 	}
 	want.check(t, client)
 	want.check(t, listener)
+	keep(t, "route MTU", client)
 }
 
 // TestUnequalMTU takes the smaller MTU, and says so.
@@ -463,4 +470,38 @@ func TestPeerDies(t *testing.T) {
 	<-done
 	want := plantedCase{code: CodePeerEnded, stage: StageData, end: clientEnd, cause: "the peer's program ended"}
 	want.check(t, r)
+	keep(t, "peer dies", r)
+}
+
+var update = flag.Bool("update", false, "write the reports of planted faults anew")
+
+// keep compares the failure of a report with the one in testdata/faults, which tests of other
+// packages read, and writes it with -update. Hints are not compared: some depend on the machine.
+func keep(t *testing.T, name string, r Report) {
+	t.Helper()
+	file := filepath.Join("testdata", "faults", strings.ReplaceAll(strings.ToLower(name), " ", "-")+".json")
+	if *update {
+		r.Local = Node{Host: r.Local.Host}
+		if r.Peer != nil {
+			r.Peer = &Node{Host: r.Peer.Host}
+		}
+		data, err := json.MarshalIndent(r, "", " ")
+		if err == nil {
+			err = os.WriteFile(file, append(data, '\n'), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept Report
+	if err := json.Unmarshal(data, &kept); err != nil || len(kept.Attempts) != 1 {
+		t.Fatalf("%s: %v, %d attempts", file, err, len(kept.Attempts))
+	}
+	if a, b := kept.Attempts[0].Failure, r.Attempts[0].Failure; a.Code != b.Code || a.Stage != b.Stage {
+		t.Errorf("%s has code %s at %s, want %s at %s; -update writes it", file, a.Code, a.Stage, b.Code, b.Stage)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/explain/forms/kernel"
 	"github.com/rdmakit/rdmakit/explain/forms/nccl"
 	"github.com/rdmakit/rdmakit/explain/forms/nvshmem"
+	ownforms "github.com/rdmakit/rdmakit/explain/forms/own"
 	"github.com/rdmakit/rdmakit/explain/forms/torch"
 	"github.com/rdmakit/rdmakit/explain/forms/ucx"
 	"github.com/rdmakit/rdmakit/explain/forms/verbs"
@@ -68,6 +69,7 @@ type InputResult struct {
 // tables returns the forms of all programs, in the order in which they are tried.
 func tables() []forms.Table {
 	return []forms.Table{
+		ownforms.Table(),
 		nccl.Table(), ucx.Mooncake(), ucx.Table(), nvshmem.Table(), fabric.OpenSM(), verbs.Perftest(), kernel.Table(),
 		torch.Hangs(), verbs.Pasted(),
 		fabric.Kubernetes(), fabric.Commands(), torch.Table(), ucx.Libfabric(), verbs.Other(),
@@ -119,8 +121,19 @@ func (r *Report) readInput(ctx context.Context, in input.Input, store *evidence.
 	}
 	lines := logline.NewReader(in.Reader, in.Name)
 	matcher := forms.NewMatcher(tables()...)
-	lines.Wanted = matcher.Wants
+	var wrapped ownforms.Unwrapper
+	lines.Wanted = func(raw []byte) bool { return !wrapped.Line(raw) && matcher.Wants(raw) }
+	failed := func() {
+		if text, line := wrapped.Done(); text != "" {
+			l := evidence.Line{Text: text, Place: evidence.Place{File: in.Name, Line: line}}
+			l.Process = evidence.Process{File: in.Name, Rank: evidence.NoRank}
+			for _, e := range matcher.Read(&l) {
+				store.Add(e)
+			}
+		}
+	}
 	for lines.Next() {
+		failed()
 		result.Lines++
 		for _, e := range matcher.Read(lines.Line()) {
 			store.Add(e)
@@ -134,6 +147,8 @@ func (r *Report) readInput(ctx context.Context, in input.Input, store *evidence.
 			}
 		}
 	}
+	wrapped.End()
+	failed()
 	result.Bytes, result.Recognized = lines.Bytes(), matcher.Counts()
 	if err := lines.Err(); err != nil {
 		result.Err = fmt.Errorf("read %s: %w", in.Name, err)
@@ -146,7 +161,7 @@ func readOwn(in input.Input, store *evidence.Store, result *InputResult) {
 	found, err := own.Read(in.Reader, in.Name)
 	switch {
 	case errors.Is(err, own.ErrUnknown):
-		result.Other = "document " + found.Schema + " of rdmactl, which names no faults"
+		result.Other = "document " + found.Schema + " of rdmactl, " + found.Why
 		return
 	case err != nil:
 		result.Err = err

@@ -147,4 +147,8 @@ const (
 	OwnPing       Kind = "rdmactl.ping"    // [code stage cause remedy]
 	OwnDoctor     Kind = "rdmactl.doctor"  // [check outcome object]
 	OwnCluster    Kind = "rdmactl.cluster" // [cause where confidence next]: a verdict
+
+	OwnConsensus Kind = "rdmactl.consensus" // [check severity remedy]: breaks or slows
+	OwnLint      Kind = "rdmactl.lint"      // [rule severity object remedy]: error or warn
+	OwnFabric    Kind = "rdmactl.fabric"    // [fault object value]: a counter, or the end of a trace
 )

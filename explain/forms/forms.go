@@ -18,6 +18,9 @@ type Table struct {
 	Markers []string
 	// Forms are tried in this order; the first that matches ends the search.
 	Forms []evidence.Form
+	// Strict reports that the markers are words that others print too: a line counts as recognized
+	// only if one of the forms matches.
+	Strict bool
 	// Split, if set, cuts a line in which the lines of several processes are glued together.
 	Split func(text string) []string
 	// Follow, if set, returns a reader of what the program prints over several lines.
@@ -102,7 +105,7 @@ func (m *Matcher) Read(l *evidence.Line) []*evidence.Event {
 		}
 	}
 	for i := range m.tables {
-		if m.marked[i] {
+		if m.marked[i] && !m.tables[i].Strict {
 			m.counts[m.tables[i].Program]++
 			break
 		}

@@ -1,5 +1,6 @@
-// Package own reads the JSON documents of rdmactl (connect, ping, doctor, cluster report) as
-// events, so that they count beside the logs of a job.
+// Package own reads the JSON documents of rdmactl that name faults (connect, ping, doctor, env
+// consensus and lint, k8s lint, cluster report, fabric errors and trace) as events, so that they
+// count beside the logs of a job.
 //
 //	found, err := own.Read(reader, "connect.json")
 //
@@ -45,39 +46,8 @@ type Found struct {
 	Events []*evidence.Event
 	// Healthy reports that the document is one that would name faults.
 	Healthy bool
-}
-
-// document has the parts of all documents that name faults.
-type document struct {
-	Schema string `json:"schema"`
-	// connect
-	Local    struct{ Host string }
-	Attempts []struct {
-		Local, Remote struct{ Host, Port string }
-		Failure       *failure
-	}
-	Lost *failure
-	// ping
-	Failure *failure
-	// doctor
-	Node     string
-	Findings []struct {
-		Check, Outcome, Object, Summary string
-		Suppressed                      json.RawMessage
-	}
-	// cluster report
-	Verdicts []struct {
-		Cause      string
-		Confidence float64
-		Words      string
-		Where      struct{ Name string }
-		Next       string
-	}
-}
-
-type failure struct {
-	Stage, Operation, Object, Code, Cause string
-	Remedies                              []string
+	// Why says why nothing is read of a document of an unknown schema.
+	Why string
 }
 
 // Read reads a document whole.
@@ -86,29 +56,68 @@ func Read(r io.Reader, name string) (Found, error) {
 	if err == nil && len(data) > MaxLen {
 		err = ErrTooLarge
 	}
+	var head struct{ Schema string }
+	if err == nil {
+		err = json.Unmarshal(data, &head)
+	}
 	if err != nil {
 		return Found{}, fmt.Errorf("read document %s: %w", name, err)
 	}
-	var d document
-	if err := json.Unmarshal(data, &d); err != nil {
-		return Found{}, fmt.Errorf("read document %s: %w", name, err)
+	f := Found{Schema: head.Schema}
+	kind, _, _ := strings.Cut(strings.TrimPrefix(head.Schema, "rdmakit."), "/")
+	read := readers()[kind]
+	if read == nil {
+		f.Why = whyNot(kind)
+		return f, fmt.Errorf("read document %s of schema %s: %w", name, head.Schema, ErrUnknown)
 	}
-	f := Found{Schema: d.Schema}
-	place := evidence.Place{File: name}
-	switch kind, _, _ := strings.Cut(strings.TrimPrefix(d.Schema, "rdmakit."), "/"); kind {
-	case "connect":
-		f.connect(&d, place)
-	case "ping":
-		f.failed(evidence.OwnPing, d.Failure, place, "", "")
-	case "doctor":
-		f.doctor(&d, place)
-	case "cluster-report":
-		f.cluster(&d, place)
-	default:
-		return f, fmt.Errorf("read document %s of schema %s: %w", name, d.Schema, ErrUnknown)
+	if err := read(&f, data, evidence.Place{File: name}); err != nil {
+		return Found{}, fmt.Errorf("read document %s of schema %s: %w", name, head.Schema, err)
 	}
 	f.Healthy = len(f.Events) == 0
 	return f, nil
+}
+
+// readers returns the readers of documents by the kind in their schema.
+func readers() map[string]func(*Found, []byte, evidence.Place) error {
+	return map[string]func(*Found, []byte, evidence.Place) error{
+		"connect":        decoded((*Found).connect),
+		"ping":           decoded((*Found).ping),
+		"ping-server":    decoded((*Found).ping),
+		"doctor":         decoded((*Found).doctor),
+		"doctor-nodes":   decoded((*Found).doctorNodes),
+		"cluster-report": decoded((*Found).cluster),
+		"consensus":      decoded((*Found).consensus),
+		"lint":           decoded((*Found).lint),
+		"k8slint":        decoded((*Found).lint),
+		"fabric-errors":  decoded((*Found).fabricErrors),
+		"fabric-trace":   decoded((*Found).fabricTrace),
+	}
+}
+
+// decoded returns the reader of documents with the parts of T.
+func decoded[T any](read func(*Found, *T, evidence.Place)) func(*Found, []byte, evidence.Place) error {
+	return func(f *Found, data []byte, place evidence.Place) error {
+		var d T
+		if err := json.Unmarshal(data, &d); err != nil {
+			return err
+		}
+		read(f, &d, place)
+		return nil
+	}
+}
+
+// whyNot says why no faults are read of a kind of document.
+func whyNot(kind string) string {
+	switch kind {
+	case "bundle":
+		return "the manifest of a recorded node that was unpacked: give the file that rdmactl snapshot wrote"
+	case "bench":
+		return "which names no faults: bench prints it only if it succeeds"
+	case "detect", "inventory", "show", "status", "launch", "config", "applets", "exec", "cluster-plan", "k8splan",
+		"k8splandiff", "k8simpact", "explain", "explain-value", "ping-minute":
+		return "which names no faults"
+	}
+	return "of which no faults are read"
 }
 
 // add adds an event; fields without value are left out.
@@ -122,57 +131,4 @@ func (f *Found) add(kind evidence.Kind, place evidence.Place, host, text string,
 		Kind: kind, Place: place, Severity: evidence.Error, Fields: fields, Text: text,
 		Process: evidence.Process{File: place.File, Host: host, Rank: evidence.NoRank},
 	})
-}
-
-func (f *Found) failed(kind evidence.Kind, x *failure, place evidence.Place, host, peer string) {
-	if x == nil {
-		return
-	}
-	text := fmt.Sprintf("%s %s: %s", x.Operation, x.Object, x.Cause)
-	f.add(kind, place, host, text, evidence.Fields{
-		"code": x.Code, "stage": x.Stage, "cause": x.Cause, "peer": peer, "remedy": strings.Join(x.Remedies, "; "),
-	})
-}
-
-func (f *Found) connect(d *document, place evidence.Place) {
-	f.failed(evidence.OwnConnect, d.Lost, place, d.Local.Host, "")
-	for _, a := range d.Attempts {
-		host := a.Local.Host
-		if host == "" {
-			host = d.Local.Host
-		}
-		before := len(f.Events)
-		f.failed(evidence.OwnConnect, a.Failure, place, host, a.Remote.Host)
-		if len(f.Events) > before {
-			device, port, _ := strings.Cut(a.Local.Port, ":")
-			f.Events[before].Fields["device"], f.Events[before].Fields["port"] = device, port
-		}
-	}
-}
-
-func (f *Found) doctor(d *document, place evidence.Place) {
-	for _, x := range d.Findings {
-		if x.Outcome != "fail" && x.Outcome != "warn" || len(x.Suppressed) > 0 && string(x.Suppressed) != "null" {
-			continue
-		}
-		f.add(evidence.OwnDoctor, place, d.Node, x.Object+": "+x.Summary,
-			evidence.Fields{"check": x.Check, "outcome": x.Outcome, "object": x.Object})
-	}
-}
-
-func (f *Found) cluster(d *document, place evidence.Place) {
-	for _, v := range d.Verdicts {
-		f.add(
-			evidence.OwnCluster,
-			place,
-			"",
-			v.Words,
-			evidence.Fields{
-				"cause":      v.Cause,
-				"where":      v.Where.Name,
-				"confidence": fmt.Sprintf("%.2f", v.Confidence),
-				"next":       v.Next,
-			},
-		)
-	}
 }

@@ -16,9 +16,12 @@ type witness struct {
 	causes map[string][]string
 }
 
-// witnesses are the sources that can strengthen the causes of findings from logs. Keys are IDs of
-// doctor's checks, codes of connect and ping, causes of cluster verify.
-func witnesses() []witness { //nolint:funlen // a table
+// witnesses are the sources that can strengthen the causes of findings from logs.
+func witnesses() []witness { return append(comparisonWitnesses(), nodeWitnesses()...) }
+
+// nodeWitnesses are doctor, connect and ping, cluster verify, and captures. Keys are IDs of checks,
+// codes, causes and findings.
+func nodeWitnesses() []witness { //nolint:funlen // a table
 	return []witness{
 		{
 			evidence.OwnDoctor,
@@ -82,6 +85,9 @@ func witnesses() []witness { //nolint:funlen // a table
 			evidence.OwnCluster,
 			"cause",
 			map[string][]string{
+				"slow":         {"bad-nic", "cable"},
+				"slow-send":    {"bad-nic", "cable"},
+				"slow-receive": {"bad-nic", "cable"},
 				"dead-card":    {"bad-nic"},
 				"missing-card": {"bad-nic"},
 				"loss":         {"bad-nic", "cable", "congestion"},
@@ -205,6 +211,12 @@ func source(k evidence.Kind) string {
 		return "rdmactl doctor"
 	case evidence.OwnCluster:
 		return "rdmactl cluster verify"
+	case evidence.OwnConsensus:
+		return "rdmactl env consensus"
+	case evidence.OwnLint:
+		return "rdmactl lint"
+	case evidence.OwnFabric:
+		return "rdmactl fabric"
 	}
 	return "the capture"
 }
@@ -237,19 +249,24 @@ func ownRules() []Rule {
 	}
 }
 
+// findOwnConnect returns a finding for each kind of failure of an input: what is printed to
+// standard output and to standard error is one failure.
 func findOwnConnect(f *facts.Facts) []Finding {
 	var out []Finding
+	at := map[string]int{}
 	for _, kind := range [...]evidence.Kind{evidence.OwnConnect, evidence.OwnPing} {
 		for e := range f.Store.Of(kind) {
-			slug := e.Fields["code"]
-			if list := connectCauses()[slug]; len(list) > 0 {
-				slug = list[0]
+			key := e.Fields["code"] + " " + e.Process.File
+			if i, found := at[key]; found {
+				out[i].Events = append(out[i].Events, e)
+				continue
 			}
+			at[key] = len(out)
 			out = append(out, Finding{
 				What: source(kind) + " failed: " + e.Text, Events: []*evidence.Event{e},
 				Causes: []Cause{
 					{
-						Slug:       slug,
+						Slug:       slugOf(kind, e.Fields["code"]),
 						Title:      e.Fields["cause"],
 						Confidence: Likely,
 						Weight:     decisive,
@@ -283,10 +300,7 @@ func findOwnDoctor(f *facts.Facts) []Finding {
 			continue
 		}
 		at[key] = len(out)
-		slug := check
-		if list := witnesses()[0].causes[check]; len(list) > 0 {
-			slug = list[0]
-		}
+		slug := slugOf(evidence.OwnDoctor, check)
 		where := ""
 		if e.Process.Host != "" {
 			where = " on " + e.Process.Host
@@ -316,12 +330,7 @@ func findOwnDoctor(f *facts.Facts) []Finding {
 func findOwnCluster(f *facts.Facts) []Finding {
 	var out []Finding
 	for e := range f.Store.Of(evidence.OwnCluster) {
-		slug := e.Fields["cause"]
-		for _, w := range witnesses() {
-			if list := w.causes[slug]; w.kind == evidence.OwnCluster && len(list) > 0 {
-				slug = list[0]
-			}
-		}
+		slug := slugOf(evidence.OwnCluster, e.Fields["cause"])
 		out = append(out, Finding{
 			What: "rdmactl cluster verify: " + e.Text, Events: []*evidence.Event{e},
 			Causes: []Cause{

@@ -12,7 +12,8 @@ import (
 func All() []Rule {
 	return slices.Concat(
 		[]Rule{timeoutRule()}, completionRules(), []Rule{modifyRule()}, memoryRules(), networkRules(), eventRules(),
-		hangRules(), programRules(), systemRules(), slowRules(), ownRules(), captureRules(),
+		hangRules(), programRules(), systemRules(), slowRules(), ownRules(), comparisonRules(),
+		captureRules(),
 	)
 }
 

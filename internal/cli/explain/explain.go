@@ -62,7 +62,8 @@ A cause is "proven" only if a line decides it. What can't be seen at the level o
 under "not visible".
 
 Captures (pcap, pcapng) of RoCE and InfiniBand are explained by their packets; --flows lists what each
-queue pair sent. JSON documents of rdmactl connect, ping, doctor and cluster report count as evidence.
+queue pair sent. What rdmactl itself has said counts as evidence, as text or JSON: connect, ping, bench,
+doctor, env consensus, env lint, k8s lint, cluster verify and report, fabric errors and trace.
 
 Bundles of rdmactl snapshot, alone or beside logs, are checked as by rdmactl doctor --from, and joined
 with the nodes of the logs that have the same name or GIDs: their GID tables, ports, settings and

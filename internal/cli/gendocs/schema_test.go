@@ -195,6 +195,8 @@ func TestDocumentsFollowSchemas(t *testing.T) {
 		},
 		{"env", "consensus", filepath.Join("..", "..", "testkit", "testtrees", "consensus"), "-o", "json"},
 		{"k8s", "lint", filepath.Join("..", "..", "..", "k8s", "lint", "testdata", "reports"), "-o", "json"},
+		{"explain", fabrics, filepath.Join("..", "..", "..", "connect", "testdata", "faults"), "--flows", "-o", "json"},
+		{"explain", "--code", "status=12 vendor=129 driver=mlx5", "-o", "json"},
 		{"k8s", "plan", fabrics, "-o", "json"},
 		{"k8s", "plan", fabrics, "--isolation", "--max-unavailable", "1", "-o", "json"},
 		{"k8s", "plan", fabrics, "--diff", filepath.Join(examples, "sriov"), "-o", "json"},
