@@ -157,3 +157,42 @@ func TestStop(t *testing.T) {
 		t.Errorf("%d inputs after break", n)
 	}
 }
+
+// A bundle is an archive whose first entry is a manifest with the schema of bundles; all others are
+// unpacked.
+func TestBundles(t *testing.T) {
+	manifest := "{\n  \"schema\": \"rdmakit.bundle/v1\"\n}\n"
+	for _, c := range []struct {
+		files []string
+		want  bool
+	}{
+		{[]string{"manifest.json", manifest, "a.log", "a"}, true},
+		{[]string{"other.json", manifest, "a.log", "a"}, false},
+		{[]string{"manifest.json", "{}", "a.log", "a"}, false},
+		{[]string{"a.log", "a", "manifest.json", manifest}, false},
+	} {
+		plain := tarred(t, c.files...)
+		for form, data := range map[string][]byte{"tar": plain, "tar.gz": gzipped(t, plain)} {
+			name := filepath.Join(t.TempDir(), "a")
+			if err := os.WriteFile(name, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			inputs, bundles := 0, 0
+			for in, err := range input.All([]string{name}, nil) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				inputs++
+				if in.Bundle {
+					bundles++
+					if got, err := io.ReadAll(in.Reader); err != nil || !bytes.Equal(got, data) {
+						t.Errorf("%s %q: %d bytes, %v, want the archive", form, c.files, len(got), err)
+					}
+				}
+			}
+			if bundles == 1 != c.want || !c.want && inputs != 2 {
+				t.Errorf("%s %q: %d inputs, %d bundles", form, c.files, inputs, bundles)
+			}
+		}
+	}
+}

@@ -159,20 +159,12 @@ func TestTablesDecide(t *testing.T) {
 			continue
 		}
 		cause := f.Causes[i]
-		if cause.Confidence != c.confidence || !strings.Contains(evidence(&cause), c.text) ||
+		if cause.Confidence != c.confidence || !strings.Contains(evidenceText(&cause), c.text) ||
 			i != 0 {
 			t.Errorf("%s: cause %d is %s %s by\n%swant %s first, by %q", c.name, i+1, cause.Confidence, cause.Cause,
-				evidence(&cause), c.confidence, c.text)
+				evidenceText(&cause), c.confidence, c.text)
 		}
 	}
-}
-
-func evidence(c *explain.CauseDocument) string {
-	var b strings.Builder
-	for _, e := range c.For {
-		fmt.Fprintf(&b, "%s %v\n", e.Text, e.Places)
-	}
-	return b.String()
 }
 
 // A table that has the used GID as one of RoCE v2 speaks against the GID.
@@ -211,7 +203,7 @@ func TestVersionsDiffer(t *testing.T) {
 	})
 	c := d.Findings[0].Causes[0]
 	if c.Cause != "roce-version-differs" || c.Confidence != rules.Proven {
-		t.Errorf("first cause %s %s by\n%s", c.Confidence, c.Cause, evidence(&c))
+		t.Errorf("first cause %s %s by\n%s", c.Confidence, c.Cause, evidenceText(&c))
 	}
 	if len(d.Facts.Silent) > 0 {
 		t.Errorf("silent: %v, want none: gpu-01 has no log", d.Facts.Silent)
@@ -237,9 +229,9 @@ func TestChecksCorroborate(t *testing.T) {
 	} {
 		d := explained(t, map[string][]byte{"job.log": []byte(c.log), "node.tar.gz": packed(t, c.tree, nil)})
 		first := d.Findings[0].Causes[0]
-		if first.Cause != c.cause || first.Confidence == rules.Possible || !strings.Contains(evidence(&first), c.by) {
+		if first.Cause != c.cause || first.Confidence == rules.Possible || !strings.Contains(evidenceText(&first), c.by) {
 			t.Errorf("%s: first cause %s %s by\n%swant %s by %q", c.tree, first.Confidence, first.Cause,
-				evidence(&first), c.cause, c.by)
+				evidenceText(&first), c.cause, c.by)
 		}
 	}
 }
@@ -254,15 +246,15 @@ func TestChecksOfOthers(t *testing.T) {
 	v1 := fmt.Sprintf(completion, "pod-a", "::ffff:10.150.0.10", "::ffff:10.200.0.2")
 	d := explained(t, map[string][]byte{"job.log": []byte(v1), "node.tar.gz": packed(t, "50_roce_v1_only", rename)})
 	for _, c := range d.Findings[0].Causes {
-		if strings.Contains(evidence(&c), "recorded") || c.Confidence == rules.Proven {
-			t.Errorf("%s %s by\n%s", c.Confidence, c.Cause, evidence(&c))
+		if strings.Contains(evidenceText(&c), "recorded") || c.Confidence == rules.Proven {
+			t.Errorf("%s %s by\n%s", c.Confidence, c.Cause, evidenceText(&c))
 		}
 	}
 	log := "gpu-00:1:2 [0] misc/ibvwrap.cc:1 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory\n"
 	d = explained(t, map[string][]byte{"job.log": []byte(log), "node.tar.gz": packed(t, "57_memlock_small", rename)})
 	for _, c := range d.Findings[0].Causes {
-		if strings.Contains(evidence(&c), "doctor") {
-			t.Errorf("%s by\n%s", c.Cause, evidence(&c))
+		if strings.Contains(evidenceText(&c), "doctor") {
+			t.Errorf("%s by\n%s", c.Cause, evidenceText(&c))
 		}
 	}
 	if d.Findings[len(d.Findings)-1].Rule != "RDX-202" {
