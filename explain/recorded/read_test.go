@@ -229,7 +229,8 @@ func TestChecksCorroborate(t *testing.T) {
 	} {
 		d := explained(t, map[string][]byte{"job.log": []byte(c.log), "node.tar.gz": packed(t, c.tree, nil)})
 		first := d.Findings[0].Causes[0]
-		if first.Cause != c.cause || first.Confidence == rules.Possible || !strings.Contains(evidenceText(&first), c.by) {
+		if first.Cause != c.cause || first.Confidence == rules.Possible || !strings.Contains(evidenceText(&first),
+			c.by) {
 			t.Errorf("%s: first cause %s %s by\n%swant %s by %q", c.tree, first.Confidence, first.Cause,
 				evidenceText(&first), c.cause, c.by)
 		}

@@ -66,7 +66,8 @@ func TestWeights(t *testing.T) {
 	}
 	timeout := fmt.Sprintf(completion, "gpu-00", "::ffff:10.0.0.1", "::ffff:10.0.0.2")
 	causes := first(t, timeout, &evidence.Event{Kind: evidence.RecordedNode},
-		check("mtu", "warn", "a:1"), check("mtu", "warn", "b:1"), check("mtu", "warn", "c:1"), check("mtu", "warn", "d:1"))
+		check("mtu", "warn", "a:1"), check("mtu", "warn", "b:1"), check("mtu", "warn", "c:1"),
+		check("mtu", "warn", "d:1"))
 	if got := confidenceOf(causes, "mtu-too-small"); got != rules.Possible {
 		t.Errorf("mtu of four ports: %s, want possible", got)
 	}
