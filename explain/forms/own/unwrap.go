@@ -35,8 +35,8 @@ func (u *Unwrapper) Line(raw []byte) bool {
 		}
 		u.End()
 	}
-	stage, _, ok := bytes.Cut(raw, []byte(": "))
-	if !ok || len(stage) > len("first send") || !stages.Match(raw[:len(stage)+2]) {
+	stage, _, ok := bytes.Cut(raw[:min(len(raw), len("first send: "))], []byte(": "))
+	if !ok || !stages.Match(raw[:len(stage)+2]) {
 		return false
 	}
 	u.start, u.indent, u.lines = u.line, len(stage)+2, 1
