@@ -2,23 +2,16 @@ package explainscore_test
 
 import (
 	"flag"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rdmakit/rdmakit/integration/explainscore"
+	"github.com/rdmakit/rdmakit/internal/testkit/docpage"
 	"github.com/rdmakit/rdmakit/internal/testkit/logcases"
 )
 
 var update = flag.Bool("update", false, "write the figures to docs/explain.md")
-
-// The marks around the figures in the page.
-const (
-	page  = "../../docs/explain.md"
-	begin = "<!-- score: written by integration/explainscore, go test ./integration/explainscore -update -->\n"
-	end   = "<!-- end of score -->\n"
-)
 
 func run(t *testing.T) logcases.Report {
 	t.Helper()
@@ -51,29 +44,8 @@ func TestTargets(t *testing.T) {
 	if ids := report.FalseAlarms(); len(ids) > 0 {
 		t.Errorf("a fault for a healthy job: %v", ids)
 	}
-	checkPage(t, report.Markdown())
-}
-
-// checkPage compares the figures with those in the page, or writes them.
-func checkPage(t *testing.T, figures string) {
-	t.Helper()
-	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
+	list := docpage.List{
+		Page: "../../docs/explain.md", Name: "score", Command: "go test ./integration/explainscore -update",
 	}
-	before, rest, ok1 := strings.Cut(string(data), begin)
-	old, after, ok2 := strings.Cut(rest, end)
-	if !ok1 || !ok2 {
-		t.Fatalf("%s has no marks for the figures", page)
-	}
-	figures = "\n" + strings.TrimSpace(figures) + "\n\n"
-	if *update {
-		if err := os.WriteFile(page, []byte(before+begin+figures+end+after), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if old != figures {
-		t.Errorf("the figures in %s are old: go test ./integration/explainscore -update\n%s", page, figures)
-	}
+	docpage.Check(t, list, "\n"+strings.TrimSpace(report.Markdown())+"\n\n", *update)
 }
