@@ -125,11 +125,14 @@ func (n *planted) fate(random *rand.Rand, toB bool) fate {
 }
 
 // compare compares what was planted with the requests of a flow. Not all losses and delays can be
-// seen: some are of packets that are sent again anyway, or that the next packet doesn't overtake.
+// seen: some are of packets that are sent again anyway, or that the next packet doesn't overtake. A
+// late packet next to the one that the sender sent again for it, as on a busy machine, looks like a
+// copy.
 func (n *planted) compare(q *Requests, near bool) error {
 	switch {
-	case q.Duplicates.Count != n.copies:
-		return fmt.Errorf("%d duplicates, want %d", q.Duplicates.Count, n.copies)
+	case q.Duplicates.Count < n.copies || q.Duplicates.Count+q.Reordered.Count > n.copies+n.late:
+		return fmt.Errorf("%d duplicates and %d late, want %d and up to %d",
+			q.Duplicates.Count, q.Reordered.Count, n.copies, n.late)
 	case near && q.Missing.Count+q.Reordered.Count > 0:
 		return fmt.Errorf("%d missing and %d late before all faults", q.Missing.Count, q.Reordered.Count)
 	case !near && (q.Reordered.Count > n.late || q.Reordered.Count < n.late/2):
