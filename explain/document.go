@@ -26,8 +26,8 @@ const (
 
 // Document is the JSON form of a report.
 type Document struct {
-	Schema   string            `json:"schema"`
-	Verdict  Verdict           `json:"verdict"`
+	Schema   string            `json:"schema" redact:"-"`
+	Verdict  Verdict           `json:"verdict" redact:"-"`
 	Findings []FindingDocument `json:"findings"`
 	// Unexplained are failures that no finding is about.
 	Unexplained []LineDocument `json:"unexplained,omitempty"`
@@ -39,8 +39,8 @@ type Document struct {
 
 // FindingDocument is a finding. Causes are ranked.
 type FindingDocument struct {
-	Rule     string          `json:"rule"`
-	Name     string          `json:"name"`
+	Rule     string          `json:"rule" redact:"-"`
+	Name     string          `json:"name" redact:"-"`
 	What     string          `json:"what"`
 	Harmless bool            `json:"harmless,omitempty"`
 	Lines    []LineDocument  `json:"lines"`
@@ -57,14 +57,14 @@ type LineDocument struct {
 
 // CauseDocument is a possible cause.
 type CauseDocument struct {
-	Cause      string             `json:"cause"`
+	Cause      string             `json:"cause" redact:"-"`
 	Title      string             `json:"title"`
-	Confidence rules.Confidence   `json:"confidence"`
+	Confidence rules.Confidence   `json:"confidence" redact:"-"`
 	For        []EvidenceDocument `json:"for"`
 	Against    []EvidenceDocument `json:"against,omitempty"`
 	Decide     string             `json:"decide,omitempty"`
 	Remedy     string             `json:"remedy,omitempty"`
-	Sources    []string           `json:"sources,omitempty"`
+	Sources    []string           `json:"sources,omitempty" redact:"-"`
 }
 
 // EvidenceDocument is a fact for or against a cause.
@@ -234,15 +234,24 @@ func (d *Document) First() (*FindingDocument, *CauseDocument) {
 
 // unexplained returns the failures whose line isn't in a finding.
 func unexplained(r *Report) []LineDocument {
-	shown := map[*evidence.Event]bool{}
+	shown, cited := map[*evidence.Event]bool{}, map[evidence.Place]bool{}
 	for _, f := range r.Findings {
 		for _, e := range f.Events {
 			shown[e] = true
 		}
+		for _, c := range f.Causes {
+			for _, list := range [...][]rules.Evidence{c.For, c.Against} {
+				for _, e := range list {
+					for _, p := range e.Places {
+						cited[p] = true
+					}
+				}
+			}
+		}
 	}
 	var list []LineDocument
 	for _, x := range r.Facts.Failures {
-		if !shown[x.Event] {
+		if !shown[x.Event] && !cited[x.Event.Place] {
 			list = append(list, LineDocument{Place: x.Event.Place, Text: x.Event.Text, Count: x.Event.Count})
 		}
 	}
@@ -270,7 +279,7 @@ func findingDocument(f *rules.Finding) FindingDocument {
 }
 
 func evidenceDocuments(list []rules.Evidence) []EvidenceDocument {
-	var docs []EvidenceDocument
+	docs := []EvidenceDocument{}
 	for _, e := range list {
 		docs = append(docs, EvidenceDocument(e))
 	}

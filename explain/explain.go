@@ -115,7 +115,7 @@ func (r *Report) readInput(ctx context.Context, in input.Input, store *evidence.
 	case own.Is(head):
 		readOwn(in, store, &result)
 		return result
-	case binary(head):
+	case binary(head) && !forms.NewMatcher(tables()...).Wants(head):
 		result.Binary = true
 		return result
 	}

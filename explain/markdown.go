@@ -3,6 +3,8 @@ package explain
 import (
 	"fmt"
 	"strings"
+
+	"github.com/rdmakit/rdmakit/internal/text/output"
 )
 
 // Markdown returns the report for an issue or a chat: verdict, findings, facts.
@@ -54,7 +56,8 @@ func writeLines(b *strings.Builder, lines []LineDocument) {
 			fmt.Fprintf(b, "… and %d more\n", len(lines)-i)
 			return
 		}
-		fmt.Fprintf(b, "%s: %s\n", l.Place, strings.ReplaceAll(l.Text, "```", "'''"))
+		line := output.Clean(l.Place.String() + ": " + l.Text)
+		fmt.Fprintln(b, strings.ReplaceAll(line, "```", "'''"))
 	}
 }
 
@@ -97,5 +100,6 @@ func (f *FactsDocument) markdown(b *strings.Builder) {
 
 // markup escapes what Markdown would take for its own, in text of one line.
 func markup(s string) string {
-	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ", "*", `\*`, "_", `\_`, "`", "'").Replace(s)
+	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "`", "'", "[", `\[`, "]", `\]`,
+		"@", "@\u200c", "#", "#\u200c").Replace(output.Clean(s))
 }

@@ -19,16 +19,44 @@ func (d *Document) Redact(replace func(string) string) {
 	}
 	// The longest name first: a name can be the beginning of another one.
 	slices.SortFunc(list, func(a, b alias) int { return cmp.Compare(len(b.name), len(a.name)) })
-	var pairs []string
-	for _, a := range list {
-		pairs = append(pairs, a.name, a.by)
+	hide := func(s string) string {
+		for _, a := range list {
+			s = replaceWord(s, a.name, a.by)
+		}
+		return replace(s)
 	}
-	nodes := strings.NewReplacer(pairs...)
-	walkStrings(reflect.ValueOf(d).Elem(), func(s string) string { return replace(nodes.Replace(s)) })
+	walkStrings(reflect.ValueOf(d).Elem(), hide)
 }
 
-// walkStrings replaces the strings in a value: fields, elements of slices, and values of maps. Keys
-// and constants of rules have no names of nodes or addresses, which replace leaves as they are.
+// replaceWord replaces a name where it isn't a part of a longer word.
+func replaceWord(s, name, by string) string {
+	if name == "" {
+		return s
+	}
+	var b strings.Builder
+	for {
+		i := strings.Index(s, name)
+		if i < 0 {
+			return b.String() + s
+		}
+		end := i + len(name)
+		part := i > 0 && inWord(s[i-1]) || end < len(s) && inWord(s[end])
+		b.WriteString(s[:i])
+		if part {
+			b.WriteString(name)
+		} else {
+			b.WriteString(by)
+		}
+		s = s[end:]
+	}
+}
+
+func inWord(c byte) bool {
+	return c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// walkStrings replaces the strings in a value: fields and elements of slices, except fields with
+// the tag redact:"-", which come from the rules and not from the inputs.
 func walkStrings(v reflect.Value, replace func(string) string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -36,8 +64,10 @@ func walkStrings(v reflect.Value, replace func(string) string) {
 			v.SetString(replace(v.String()))
 		}
 	case reflect.Struct:
-		for _, field := range v.Fields() {
-			walkStrings(field, replace)
+		for field, value := range v.Fields() {
+			if field.Tag.Get("redact") != "-" {
+				walkStrings(value, replace)
+			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {

@@ -75,6 +75,8 @@ const (
 	UCXNoDevice     Kind = "ucx.device"        // [device available]: names with transports, "eth0(tcp)"
 	UCXUnreachable  Kind = "ucx.unreachable"   // [transports]
 	UCXTransports   Kind = "ucx.transports"    // [transports]: what is used
+	UCXError        Kind = "ucx.error"         // any other error
+	MooncakeError   Kind = "mooncake.error"    // any other error
 	UCXDevX         Kind = "ucx.devx"          // [call syndrome errno]
 	NIXLError       Kind = "nixl.error"        // [error]
 	MooncakeDevice  Kind = "mooncake.device"   // [device lid gidIndex gid]

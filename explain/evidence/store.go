@@ -54,7 +54,7 @@ func (s *Store) Add(e *Event) {
 	key := keyOf(e)
 	g := s.equal[key]
 	switch {
-	case g != nil && g.kept >= s.limits.Equal:
+	case g != nil && (g.kept >= s.limits.Equal || len(s.byKind[e.Kind]) >= s.limits.Events):
 		g.last.Count++
 		g.last.Last, g.last.LastTime = e.Place, e.Time
 		return

@@ -22,7 +22,7 @@ var failureKinds = []evidence.Kind{
 	evidence.NCCLMismatch,
 	evidence.NCCLNoNetwork,
 	evidence.NCCLFault,
-	evidence.NCCLMerge,
+	evidence.NCCLMerge, evidence.NCCLWarn, evidence.UCXError, evidence.MooncakeError,
 	evidence.NCCLUnequal,
 	evidence.NCCLMagic,
 	evidence.UCXCompletion,
@@ -87,7 +87,14 @@ var echoKinds = []evidence.Kind{
 const statusFlushed = "5"
 
 // isEcho reports whether an event of a failure kind only follows from another one.
-func isEcho(e *evidence.Event) bool { return e.Fields["status"] == statusFlushed }
+func isEcho(e *evidence.Event) bool {
+	switch e.Kind {
+	case evidence.NCCLCompletion, evidence.UCXCompletion, evidence.MooncakeFailed, evidence.PerftestCompletion,
+		evidence.VerbsCompletion, evidence.MLX5CQE, evidence.KernelCQE:
+		return e.Fields["status"] == statusFlushed
+	}
+	return false
+}
 
 // waits are failures of programs that waited for others: they are the origin only if there is
 // nothing else.
@@ -120,16 +127,22 @@ func (c *collector) collectFailures() {
 	}
 	for _, kind := range echoKinds {
 		for e := range c.facts.Store.Of(kind) {
-			echoes = append(echoes, e)
+			if !harmless(e) {
+				echoes = append(echoes, e)
+			}
 		}
 	}
 	list := c.facts.Failures
 	timed := comparableTimes(list)
-	slices.SortStableFunc(list, func(a, b *Failure) int {
-		if c := cmp.Compare(c.old(a.Event), c.old(b.Event)); c != 0 {
-			return c
+	files, old := map[string]int{}, map[*Failure]int{}
+	for _, x := range list { // before sorting: it reads the list
+		old[x] = c.old(x.Event)
+		if _, ok := files[x.Event.Place.File]; !ok {
+			files[x.Event.Place.File] = len(files)
 		}
-		return compareFailures(a, b, timed)
+	}
+	slices.SortStableFunc(list, func(a, b *Failure) int {
+		return cmp.Or(cmp.Compare(old[a], old[b]), compareFailures(a, b, timed, files))
 	})
 	if len(list) > 0 {
 		list[0].Echoes = echoes
@@ -143,6 +156,8 @@ func (c *collector) collectFailures() {
 // event such as "port active", a link that came up.
 func harmless(e *evidence.Event) bool {
 	switch e.Kind {
+	case evidence.NCCLEnd:
+		return e.Fields["what"] == "destroy"
 	case evidence.KernelLink:
 		return e.Fields["state"] == "up"
 	case evidence.NCCLAsync, evidence.VerbsAsync:
@@ -262,9 +277,9 @@ func comparableTimes(list []*Failure) bool {
 	return !slices.ContainsFunc(list, func(f *Failure) bool { return f.Event.Time.Year() <= 1 && !f.Event.Recorded })
 }
 
-// compareFailures orders the likely origin first: by depth, then by time if all have one, else by
-// line within a file.
-func compareFailures(a, b *Failure, timed bool) int {
+// compareFailures orders the likely origin first: by depth, then by time if all have one, then by
+// the order of the files, and by line within a file.
+func compareFailures(a, b *Failure, timed bool, files map[string]int) int {
 	if c := cmp.Compare(depth(a.Event), depth(b.Event)); c != 0 {
 		return c
 	}
@@ -273,14 +288,12 @@ func compareFailures(a, b *Failure, timed bool) int {
 			return c
 		}
 	}
-	if a.Event.Place.File == b.Event.Place.File {
-		return cmp.Compare(a.Event.Place.Line, b.Event.Place.Line)
-	}
-	return 0
+	return cmp.Or(cmp.Compare(files[a.Event.Place.File], files[b.Event.Place.File]),
+		cmp.Compare(a.Event.Place.Line, b.Event.Place.Line))
 }
 
-// depth is 0 for what cuts off a node by itself, 2 for programs that waited for others, and 1 for
-// all other failures.
+// depth is 0 for what cuts off a node by itself, 2 for programs that waited for others, 3 for
+// warnings of no known form, and 1 for all other failures.
 func depth(e *evidence.Event) int {
 	switch e.Kind {
 	case evidence.KernelHealth, evidence.KernelHardware, evidence.KernelOOM, evidence.KernelGPU, evidence.KernelIOMMU,
@@ -293,6 +306,10 @@ func depth(e *evidence.Event) int {
 	}
 	if waits(e.Kind) {
 		return 2
+	}
+	switch e.Kind {
+	case evidence.NCCLWarn, evidence.UCXError, evidence.MooncakeError: // of no known form
+		return 3
 	}
 	return 1
 }

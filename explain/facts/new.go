@@ -306,7 +306,7 @@ func (c *collector) queuePair(e *evidence.Event) {
 // byIndex returns the device that a line names by its index in the list of devices.
 func (n *Node) byIndex(e *evidence.Event) *Device {
 	index, ok := e.Fields.Int("dev")
-	if !ok || index >= len(n.Devices) {
+	if !ok || index < 0 || index >= len(n.Devices) {
 		return nil // a virtual device, or the list isn't in the log
 	}
 	return n.Devices[index]

@@ -96,7 +96,7 @@ func (w *walker) path(name string) {
 			return fs.SkipAll
 		case err != nil:
 			w.fail(fmt.Errorf("read input: %w", err))
-		case d.Type().IsRegular():
+		case d.Type().IsRegular(), linksToFile(path, d):
 			w.file(path)
 		}
 		return nil
@@ -104,6 +104,15 @@ func (w *walker) path(name string) {
 	if err != nil {
 		w.fail(fmt.Errorf("read input %s: %w", name, err))
 	}
+}
+
+// linksToFile reports whether an entry is a symbolic link to a file, as in /var/log/containers.
+func linksToFile(path string, d fs.DirEntry) bool {
+	if d.Type() != fs.ModeSymlink {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func (w *walker) file(name string) {

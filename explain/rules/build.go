@@ -89,6 +89,7 @@ func (c *candidate) todo(decide, remedy string) *candidate {
 func (c *candidate) from(sources ...string) { c.Sources = sources }
 
 // causes returns the causes with their confidence, those that the evidence speaks against left out.
+// [Judge] ranks them and keeps the first ones.
 func (c *candidates) causes() []Cause {
 	var list []Cause
 	for _, x := range c.list {
@@ -104,8 +105,7 @@ func (c *candidates) causes() []Cause {
 		}
 		list = append(list, x.Cause)
 	}
-	rank(list)
-	return list[:min(len(list), maxCauses)]
+	return list
 }
 
 // of returns the failures of a kind.
@@ -246,6 +246,19 @@ func difference(f *facts.Facts, what string) (facts.Difference, bool) {
 		}
 	}
 	return facts.Difference{}, false
+}
+
+// between reports whether two nodes have different values.
+func between(d facts.Difference, a, b *facts.Node) bool {
+	if a == nil || b == nil {
+		return false
+	}
+	for _, v := range d.Values {
+		if slices.Contains(v.Nodes, a) != slices.Contains(v.Nodes, b) {
+			return true
+		}
+	}
+	return false
 }
 
 // mtuDifference returns a difference of the MTUs that connections used, or else of those of

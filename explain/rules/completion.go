@@ -132,8 +132,8 @@ func findInvalidRequest(f *facts.Facts) []Finding {
 	c := &candidates{}
 	mtu := c.add("mtu-differs", "the path MTUs of the two ends differ", common)
 	if d, ok := mtuDifference(f); ok {
-		mtu.supports(decisive, "the queue pairs show it: "+values(d))
-		if l, ok := f.Library("nccl"); ok && f.Store.Has(evidence.NCCLQP) {
+		mtu.supports(decisive, d.What+": "+values(d))
+		if l, ok := f.Library("nccl"); ok && d.What == "MTU" && between(d, x.Node, x.Peer) {
 			if _, certain := l.Between("2.20", "2.29.99"); certain {
 				mtu.proves(
 					"NCCL 2.20 to 2.29 breaks with different MTUs: each receiving queue pair gets the sender's",

@@ -191,8 +191,11 @@ func corroborate(f *facts.Facts, x *Finding) {
 // weightOf returns the weight of what another kind of evidence says: a check that only warns says
 // less.
 func weightOf(e *evidence.Event) int {
-	if e.Kind == evidence.OwnDoctor && e.Fields["outcome"] == "warn" {
+	switch {
+	case e.Kind == evidence.OwnDoctor && e.Fields["outcome"] == "warn", e.Fields["severity"] == "warning":
 		return usual
+	case e.Fields["severity"] == "note":
+		return 0
 	}
 	return strong
 }

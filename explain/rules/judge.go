@@ -3,7 +3,6 @@ package rules
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/facts"
 )
@@ -12,9 +11,17 @@ import (
 func All() []Rule {
 	return slices.Concat(
 		[]Rule{timeoutRule()}, completionRules(), []Rule{modifyRule()}, memoryRules(), networkRules(), eventRules(),
-		hangRules(), programRules(), systemRules(), slowRules(), ownRules(), comparisonRules(),
-		captureRules(),
+		hangRules(), programRules(), systemRules(), slowRules(),
+		asWitnesses(slices.Concat(ownRules(), comparisonRules(), captureRules())),
 	)
+}
+
+// asWitnesses marks rules about what other sources than logs have named.
+func asWitnesses(list []Rule) []Rule {
+	for i := range list {
+		list[i].witness = true
+	}
+	return list
 }
 
 // Judge applies the rules and returns their findings: those of the likely origin first, then the
@@ -24,10 +31,11 @@ func Judge(f *facts.Facts, all []Rule) []Finding {
 	for i := range all {
 		for _, finding := range all[i].Find(f) {
 			finding.Rule = &all[i]
-			if !strings.HasPrefix(all[i].ID, ownPrefix) {
+			if !all[i].witness {
 				corroborate(f, &finding)
 			}
 			rank(finding.Causes)
+			finding.Causes = finding.Causes[:min(len(finding.Causes), maxCauses)]
 			findings = append(findings, finding)
 		}
 	}
@@ -48,9 +56,6 @@ func Judge(f *facts.Facts, all []Rule) []Finding {
 	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(position(&a), position(&b)) })
 	return findings
 }
-
-// ownPrefix is that of the rules about what rdmactl has named itself.
-const ownPrefix = "RDX-20"
 
 // rank orders causes: by confidence, then by weight; equal ones keep the order of the rule.
 func rank(causes []Cause) {

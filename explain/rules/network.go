@@ -285,7 +285,7 @@ func findConnect(f *facts.Facts) []Finding {
 	ifname, p, set := variable(f, "NCCL_SOCKET_IFNAME")
 	iface := c.add("interface-choice", "the interface for TCP is the wrong one, or has no address", common)
 	iface.supportsIf(len(none) > 0, decisive, "no interface was found", linePlaces(none)...).
-		supportsIf(set, strong, "NCCL_SOCKET_IFNAME="+ifname+" chooses it", p...).
+		supportsIf(set, hint, "NCCL_SOCKET_IFNAME="+ifname+" chooses it", p...).
 		supportsIf(len(fault) > 0, strong, "no socket could be made", places(fault)...)
 	for _, x := range list {
 		if why := oddAddress(x.Event.Fields["address"]); why != "" {

@@ -48,7 +48,7 @@ func programRules() []Rule { //nolint:funlen // a table
 			Sources: []string{"flashinfer-ai/flashinfer#3279", "vllm-project/vllm#48720"},
 			Find: simple("a worker doesn't answer", evidence.VLLMBroadcast, func(c *candidates, x *facts.Failure) {
 				c.add("gpu-hang", "a GPU kernel or a process of a worker hangs", common+strong).
-					supports(usual, "no warning of NCCL is in these logs", x.Event.Place).
+					supports(usual, "vLLM's own processes wait for each other", x.Event.Place).
 					todo("nvidia-smi: full utilization at nearly idle power is a spinning kernel; py-spy dump",
 						"another release of the library with the kernel").
 					from("flashinfer-ai/flashinfer#3279", "vllm-project/vllm#48720")

@@ -61,6 +61,9 @@ func local(x *facts.Failure) *usedGID {
 				continue
 			}
 			if !u.addr.IsValid() {
+				if several(x) {
+					return nil // which one the connection used isn't known
+				}
 				u.addr, u.place = g.GID.Addr(), g.Place
 			}
 			if u.index < 0 {
@@ -76,6 +79,18 @@ func local(x *facts.Failure) *usedGID {
 		return nil
 	}
 	return u
+}
+
+// several reports whether the node of a failure, or its device if that is known, used more than one
+// GID.
+func several(x *facts.Failure) bool {
+	n := 0
+	for _, d := range x.Node.Devices {
+		if x.Device == "" || d.Name == x.Device {
+			n += len(d.GIDs)
+		}
+	}
+	return n > 1
 }
 
 // remote returns the GID of the peer, nil if the peer wasn't recorded.

@@ -17,6 +17,9 @@ type Rule struct {
 	Sources []string
 	// Find returns the findings of the rule; none if the symptom is not there.
 	Find func(f *facts.Facts) []Finding
+	// witness marks rules about what other sources than logs have named: they count as evidence for
+	// the findings of other rules, and other evidence doesn't count for theirs.
+	witness bool
 }
 
 // Confidence is how sure a cause is.

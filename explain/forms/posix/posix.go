@@ -34,7 +34,8 @@ func Errno(s string) string {
 func FromText(s string) string {
 	best, number := len(s), 0
 	for n, text := range texts {
-		if i := strings.Index(s, text); i >= 0 && i < best {
+		i := strings.Index(s, text)
+		if i >= 0 && (i < best || i == best && len(text) > len(texts[number])) {
 			best, number = i, n
 		}
 	}
@@ -49,6 +50,7 @@ var texts = map[int]string{
 	1:   "Operation not permitted",
 	2:   "No such file or directory",
 	5:   "Input/output error",
+	6:   "No such device or address",
 	9:   "Bad file descriptor",
 	11:  "Resource temporarily unavailable",
 	12:  "Cannot allocate memory",
@@ -57,6 +59,7 @@ var texts = map[int]string{
 	16:  "Device or resource busy",
 	19:  "No such device",
 	22:  "Invalid argument",
+	23:  "Too many open files in system",
 	24:  "Too many open files",
 	28:  "No space left on device",
 	32:  "Broken pipe",

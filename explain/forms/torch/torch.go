@@ -118,6 +118,10 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Source: "pytorch/gloo, gloo/transport/tcp/pair.cc",
 		},
 		{
+			Name: "gloo-address", Kind: evidence.NCCLFault, Anchor: "Unable to find address for",
+			Source: "pytorch/gloo, transport/tcp/device.cc", Parse: forms.Fixed("what", "no-ip"),
+		},
+		{
 			Name:   "store",
 			Kind:   evidence.TorchStore,
 			Anchor: "client socket has timed out after",

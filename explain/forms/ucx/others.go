@@ -141,6 +141,13 @@ func Mooncake() forms.Table {
 					return f["device"] != "" && f["lid"] != ""
 				},
 			},
+			{
+				Name: "error", Kind: evidence.MooncakeError, Anchor: ".cpp:", Source: "glog, of Mooncake's files",
+				Parse: func(_, before string, _ evidence.Fields) bool {
+					head, _, _ := strings.Cut(strings.TrimSpace(before), " ")
+					return len(head) == 5 && head[0] == 'E' && strings.Trim(head[1:], "0123456789") == ""
+				},
+			},
 		}, nil),
 	}
 }

@@ -147,7 +147,9 @@ func rows() []forms.Row { //nolint:funlen // a table
 		},
 		transports("transports", "ep_cfg["),
 		transports("transports-1.13", "inter-node cfg#"),
+		{Name: "fatal", Kind: evidence.UCXError, Anchor: " UCX  FATAL ", Source: "openucx/ucx, src/ucs/debug/log.c"},
 		{Name: "nixl", Kind: evidence.NIXLError, Anchor: "NIXL_ERR_", Source: "ai-dynamo/nixl", Parse: parseNIXL},
+		{Name: "error", Kind: evidence.UCXError, Anchor: " UCX  ERROR ", Source: "openucx/ucx, src/ucs/debug/log.c"},
 	}
 }
 

@@ -1,0 +1,88 @@
+package explain_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdmakit/rdmakit/explain"
+)
+
+// What no form knows is not healthy: a warning of NCCL, an error of UCX or Mooncake.
+func TestUnknownErrorsAreNotHealthy(t *testing.T) {
+	for _, line := range []string{
+		"gpu-a:100:140 [0] init.cc:1 NCCL WARN Some entirely new warning",
+		"[1719157763.321281] [gpu-a:19381:0]     x.c:100 UCX  ERROR something new",
+		"[1719157763.321281] [gpu-a:19381:0]     x.c:100 UCX  FATAL something new",
+		"E0331 12:03:04.222625 56060 rdma_transport.cpp:90] something new",
+	} {
+		d := explainAll(t, "job.log", header+line+"\n")
+		if d.Verdict != explain.VerdictUnknown || len(d.Unexplained) != 1 ||
+			!strings.Contains(d.Unexplained[0].Text, "new") {
+			t.Errorf("%s: verdict = %s, unexplained %v", line, d.Verdict, d.Unexplained)
+		}
+	}
+}
+
+// The warning is shown, not the backtrace below it.
+func TestWarningBeforeBacktrace(t *testing.T) {
+	d := explainAll(t, "job.log", header+"gpu-a:100:140 [0] NCCL INFO include/shm.h:41 -> 2\n"+
+		"gpu-a:100:140 [0] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device\n")
+	if len(d.Unexplained) != 1 || !strings.Contains(d.Unexplained[0].Text, "posix_fallocate") {
+		t.Errorf("unexplained = %v, want the warning", d.Unexplained)
+	}
+}
+
+func TestCleanEnd(t *testing.T) {
+	d := explainAll(t, "job.log", header+
+		"gpu-a:100:140 [0] NCCL INFO comm 0x55 rank 0 nranks 2 cudaDev 0 busId 1b000 - Destroy COMPLETE\n")
+	if d.Verdict != explain.VerdictHealthy {
+		t.Errorf("verdict = %s, want healthy", d.Verdict)
+	}
+}
+
+func TestNegativeDevice(t *testing.T) {
+	explainAll(t, "job.log", header+"gpu-a:100:140 [0] NCCL INFO NET/IB: Dev -1 Port 1 qpn 600 mtu 5 GID 3 (0/1)\n")
+}
+
+// The order of failures doesn't depend on a failure in another file.
+func TestOriginWithOtherFiles(t *testing.T) {
+	one := header + "gpu-a:100:140 [0] net_ib.cc:1 NCCL WARN NET/IB : mlx5_0:1 Got async event : device fatal\n" +
+		timeout("mlx5_0", 2)
+	two := strings.ReplaceAll(header+timeout("mlx5_0", 3), "gpu-a", "gpu-b")
+	a, b := explainAll(t, "1.log", one), explainAll(t, "1.log", one, "2.log", two)
+	if a.Findings[0].Rule != b.Findings[0].Rule {
+		t.Errorf("first rule = %s alone, %s with another node's log", a.Findings[0].Rule, b.Findings[0].Rule)
+	}
+}
+
+func TestMarkdownIsClean(t *testing.T) {
+	d := explainAll(t, "job.log", header+"gpu-a:100:140 [0] x.cc:1 NCCL WARN \x1b]0;owned\a new\u202e ``` @all\n")
+	page := string(d.Markdown())
+	if strings.ContainsAny(page, "\x1b\a\u202e") || strings.Count(page, "```") != 2 {
+		t.Errorf("page = %q", page)
+	}
+}
+
+// Names of nodes are replaced as words only, and not in what the rules say.
+func TestRedactWords(t *testing.T) {
+	log := strings.ReplaceAll(header+timeout("mlx5_0", 2), "gpu-a", "fault")
+	d := explainAll(t, "job.log", log+"fault:1:2 [0] NCCL INFO NCCL_X set by environment to default\n")
+	d.Redact(func(s string) string { return s })
+	if d.Verdict != explain.VerdictFault || d.Facts.Nodes[0].Name != "node-1" {
+		t.Errorf("verdict = %s, node %s", d.Verdict, d.Facts.Nodes[0].Name)
+	}
+	environment := d.Facts.Nodes[0].Environment
+	named := func(s explain.SettingDocument) bool { return s.Name == "NCCL_X" }
+	if i := slices.IndexFunc(environment, named); i < 0 || environment[i].Values[0] != "default" {
+		t.Errorf("environment = %v", environment)
+	}
+}
+
+// A hole of zero bytes in a log is no reason to give it up.
+func TestHole(t *testing.T) {
+	d := explainAll(t, "job.log", header+strings.Repeat("\x00", 300)+"\n"+timeout("mlx5_0", 2))
+	if d.Verdict != explain.VerdictFault {
+		t.Errorf("verdict = %s, want a fault", d.Verdict)
+	}
+}
