@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/rdmakit/rdmakit/explain/rules"
 )
 
 func TestPageIsUpToDate(t *testing.T) {
@@ -15,7 +13,7 @@ func TestPageIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatalf("read the page: %v; run go generate ./explain/...", err)
 	}
-	if diff := cmp.Diff(string(rules.Markdown(rules.All())), string(got)); diff != "" {
+	if diff := cmp.Diff(string(page()), string(got)); diff != "" {
 		t.Errorf("%s is not what the rules say; run go generate ./explain/... (-want +got):\n%s", file, diff)
 	}
 }

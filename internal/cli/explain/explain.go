@@ -3,6 +3,7 @@ package explain
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -42,8 +43,35 @@ type explainFlags struct {
 	verb, link       string
 }
 
-// single reports whether a flag asks for a single value instead of files.
-func (f *explainFlags) single() bool { return f.code != "" || f.errno != "" || f.cqe != "" }
+// instead returns the flag that asks for something else than a report of files, or "".
+func (f *explainFlags) instead(cmd *cobra.Command) string {
+	for _, name := range []string{"code", "errno", "cqe", "list", "rule"} {
+		if cmd.Flags().Changed(name) && (name != "list" || f.list) {
+			return "--" + name
+		}
+	}
+	return ""
+}
+
+// check returns an error if flags or arguments would have no effect.
+func (f *explainFlags) check(cmd *cobra.Command, args []string, format output.Format) error {
+	instead := f.instead(cmd)
+	switch {
+	case (f.verb != "" || f.link != "") && instead != "--errno":
+		return errors.New("--verb and --link go with --errno")
+	case instead == "" && len(args) == 0:
+		return errors.New("missing argument FILE: logs, folders, archives, or - (standard input)")
+	case instead == "":
+		return nil
+	case len(args) > 0:
+		return fmt.Errorf("%s reads no files, but %q is given", instead, args[0])
+	case f.redact, f.flows:
+		return fmt.Errorf("--redact and --flows are for reports of files, not for %s", instead)
+	case format == formatSARIF, format == formatMarkdown:
+		return fmt.Errorf("-o %s is for reports of files, not for %s", format, instead)
+	}
+	return nil
+}
 
 func newExplainCommand(app *cli.App) *cobra.Command {
 	var f explainFlags
@@ -78,9 +106,9 @@ Exit codes:
 
     0   nothing wrong seen
     1   a cause was named
-    2   wrong use
+    2   wrong use, or no input could be read
     3   no line of a known program
-    7   something failed but no cause can be named, or an input could not be read`,
+    7   something failed but no cause can be named, or some inputs could not be read`,
 		Example: `  rdmactl explain job.log
   rdmactl explain logs/ dmesg.txt
   rdmactl explain trace.pcapng job.log --flows
@@ -96,12 +124,8 @@ Exit codes:
 	flags.BoolVar(&f.redact, "redact", false,
 		"replace names of nodes, addresses and GUIDs; equal ones stay equal")
 	flags.BoolVar(&f.flows, "flows", false, "list the flows of captures")
-	flags.StringVar(
-		&f.code,
-		"code",
-		"",
-		"explain `VALUES` of a completion, such as 'status=12 vendor=129 driver=mlx5'",
-	)
+	flags.StringVar(&f.code, "code", "",
+		"explain `VALUES` of a completion, such as 'status=12 vendor=129 driver=mlx5'")
 	flags.StringVar(&f.errno, "errno", "", "explain an error `NUMBER`, name or text")
 	flags.StringVar(&f.verb, "verb", "", "the `CALL` that --errno is of, such as ibv_modify_qp")
 	flags.StringVar(&f.link, "link", "", "the `KIND` of port that --errno is of: RoCE, InfiniBand or iWARP")
@@ -113,22 +137,17 @@ Exit codes:
 }
 
 func runExplain(app *cli.App, cmd *cobra.Command, args []string, f explainFlags) error {
-	switch {
-	case f.list:
+	if err := f.check(cmd, args, app.Out.Format()); err != nil {
+		return cli.UsageError(cmd, err)
+	}
+	switch f.instead(cmd) {
+	case "":
+	case "--list":
 		return printRules(app, rules.All())
-	case f.rule != "":
+	case "--rule":
 		return printRule(app, cmd, f.rule)
-	case f.single():
-		return explainValue(app, cmd, args, &f)
-	}
-	if f.verb != "" || f.link != "" {
-		return cli.UsageError(cmd, errors.New("--verb and --link go with --errno"))
-	}
-	if len(args) == 0 {
-		return cli.UsageError(
-			cmd,
-			errors.New("missing argument FILE: logs, folders, archives, or - (standard input)"),
-		)
+	default:
+		return explainValue(app, cmd, &f)
 	}
 	progress := app.ReadingProgress("reading MiB", 0, args)
 	report, err := explain.Explain(cmd.Context(), input.All(args, cmd.InOrStdin()),

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,16 +19,13 @@ type valueReport struct {
 }
 
 // explainValue explains the value of --code, --errno or --cqe.
-func explainValue(app *cli.App, cmd *cobra.Command, args []string, f *explainFlags) error {
-	if len(args) > 0 {
-		return cli.UsageError(cmd, errors.New("--code, --errno and --cqe explain a value, not files"))
-	}
+func explainValue(app *cli.App, cmd *cobra.Command, f *explainFlags) error {
 	var e codes.Explanation
 	var err error
-	switch {
-	case f.code != "":
+	switch f.instead(cmd) {
+	case "--code":
 		e, err = codes.Lookup(f.code)
-	case f.cqe != "":
+	case "--cqe":
 		e, err = codes.LookupCQE(f.cqe)
 	default:
 		e, err = codes.LookupErrno(f.errno, f.verb, f.link)
