@@ -8,7 +8,8 @@
 //	if err := r.Err(); err != nil { … }
 //
 // It knows the prefixes of mpirun, srun, torchrun, Ray, DeepSpeed, kubectl, the container runtimes'
-// log files, docker compose, the journal and syslog, the kernel's log, and time stamps of several
-// forms, in any order, and ANSI colours, also those whose escape byte got lost. Memory is bounded:
-// of a line that is longer than [MaxLine] the rest is skipped. One goroutine may use a Reader.
+// log files, docker's json-file, docker compose, the journal and syslog, the kernel's log, and time
+// stamps of several forms, in any order, and ANSI colours, also those whose escape byte got lost.
+// Memory is bounded: of a line that is longer than [MaxLine] the rest is skipped. One goroutine may
+// use a Reader.
 package logline

@@ -61,6 +61,23 @@ func TestPrefixes(t *testing.T) {
 			at: time.Date(0, 11, 27, 6, 34, 31, 0, time.UTC),
 		},
 		{name: "azure", in: "2026-11-27T06:34:31.000Z: [1,12]<stdout>:" + message, rank: 12, at: day},
+		{
+			name: "time in brackets", in: "[2026-11-27 06:34:31] mlx5_core: text", text: "mlx5_core: text",
+			rank: -1, at: day,
+		},
+		{
+			name: "time in brackets with a part of a second", in: "[2026-11-27T06:34:31.5Z] text", text: "text",
+			rank: -1, at: day.Add(500 * time.Millisecond),
+		},
+		{name: "bracketed line of NCCL", in: stamped, text: stamped, rank: -1},
+		{name: "no time in brackets", in: "[2026-11-27 06:34:61] text", text: "[2026-11-27 06:34:61] text", rank: -1},
+		{
+			name: "docker", rank: 3, at: day.Add(500 * time.Millisecond),
+			in: `{"log":"[1,3]\u003cstdout\u003e:` + message + `\n","stream":"stdout","time":"2026-11-27T06:34:31.5Z"}`,
+		},
+		{name: "docker with spaces", in: `{"log": "text", "stream": "stdout"}`, text: "text", rank: -1},
+		{name: "other JSON", in: `{"log": 5}`, text: `{"log": 5}`, rank: -1},
+		{name: "docker cut off", in: `{"log":"text`, text: `{"log":"text`, rank: -1},
 		{name: "compose", in: "worker-1  | " + message, host: "worker-1", rank: -1},
 		{
 			name: "chain", in: "2026-11-27T06:34:31Z stdout F [1,5]<stdout>:(Worker pid=9) " + message,

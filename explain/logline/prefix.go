@@ -1,6 +1,7 @@
 package logline
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,8 @@ func takeOne(s string, l *evidence.Line) (string, bool) {
 		takers = []taker{takeMPI, takeTorch, takePod, takeBracketTime}
 	case c == '(':
 		takers = []taker{takeRay}
+	case c == '{':
+		takers = []taker{takeDocker}
 	case c >= '0' && c <= '9':
 		takers = []taker{takeISO, takeSrun}
 	case c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z':
@@ -101,7 +104,7 @@ func takePod(s string, l *evidence.Line) (string, bool) {
 }
 
 // takeBracketTime takes the kernel's "[ 1234.567890] ", dmesg -T's "[Fri Nov 27 06:34:31 2026] ",
-// and "[2026-11-27 06:34:31] ", unless a WARN line of NCCL follows, whose form it is part of.
+// and "[2026-11-27 06:34:31] ", unless a line of NCCL follows, whose form it is part of.
 func takeBracketTime(s string, l *evidence.Line) (string, bool) {
 	in, rest, ok := strings.Cut(s[1:], "]")
 	if !ok || len(in) > 40 || rest == "" {
@@ -125,7 +128,32 @@ func takeBracketTime(s string, l *evidence.Line) (string, bool) {
 			return strings.TrimPrefix(rest, " "), true
 		}
 	}
+	if len(in) >= 19 && in[4] == '-' && !strings.Contains(rest, " NCCL ") {
+		if t, ok := parseISO(in); ok {
+			l.Time = t
+			return strings.TrimPrefix(rest, " "), true
+		}
+	}
 	return s, false
+}
+
+// takeDocker takes the line out of docker's json-file log:
+// {"log":"text\n","stream":"stderr","time":"2026-11-27T06:34:31.5Z"}.
+func takeDocker(s string, l *evidence.Line) (string, bool) {
+	if !strings.HasPrefix(s, `{"log":`) {
+		return s, false
+	}
+	var entry struct {
+		Log  *string   `json:"log"`
+		Time time.Time `json:"time"`
+	}
+	if err := json.Unmarshal([]byte(s), &entry); err != nil || entry.Log == nil {
+		return s, false
+	}
+	if !entry.Time.IsZero() {
+		l.Time = entry.Time.UTC()
+	}
+	return strings.TrimRight(*entry.Log, "\r\n"), true
 }
 
 // takeRay takes "(RayWorkerWrapper pid=593, ip=10.5.6.103) ".
