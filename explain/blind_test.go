@@ -86,3 +86,25 @@ func TestHole(t *testing.T) {
 		t.Errorf("verdict = %s, want a fault", d.Verdict)
 	}
 }
+
+// The default index of old releases is no evidence against GIDs that the line shows: index 0 is
+// link-local. With link-local ones it is.
+func TestDefaultIndexAgainstGIDs(t *testing.T) {
+	for _, c := range []struct {
+		name, local string
+		first       bool
+	}{
+		{"IPv4", "::ffff:10.0.0.1", false},
+		{"link-local", "fe80::5ea7:21ff:fe41:8a1a", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := explainAll(t, "job.log", "gpu-a:100:100 [0] NCCL INFO NCCL version 2.18.5+cuda12.2\n"+
+				"gpu-a:100:140 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n"+
+				"gpu-a:100:140 [0] net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<45678> with "+
+				"status=12 opcode=0 len=0 vendor err 129 (Recv) localGid "+c.local+" remoteGids::ffff:10.0.0.2\n")
+			if len(d.Findings) == 0 || (d.Findings[0].Causes[0].Cause == "gid-index") != c.first {
+				t.Errorf("first cause is not right in %+v; gid-index first: %v", d.Findings, c.first)
+			}
+		})
+	}
+}

@@ -75,7 +75,7 @@ func early(list []*facts.Failure) (early, known bool) {
 func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) {
 	counted := firstOf(f, evidence.Setting, "name", "out_of_sequence")
 	atOnce, known := early(list)
-	bad := gidFaults(f, list)
+	bad, good := gidFaults(f, list), routable(list)
 	gid := c.add("gid-index", "wrong GID: the connection doesn't use a routable RoCE v2 address", common)
 	for _, g := range bad {
 		gid.supports(strong, g.text, g.places...)
@@ -83,20 +83,23 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 	if v, p, ok := variable(f, "NCCL_IB_GID_INDEX"); ok {
 		gid.supports(hint, "NCCL_IB_GID_INDEX="+v+" forces an index, which can differ between nodes and move", p...)
 	} else if l, ok := f.Library("nccl"); ok {
-		if possible, certain := l.Between("", "2.20.5"); possible {
+		possible, certain := l.Between("", "2.20.5")
+		switch {
+		case possible && good != nil && len(bad) == 0: // index 0 is a link-local one: another index is in use
+		case possible:
 			w := hint
 			if certain {
 				w = strong
 			}
 			gid.supports(w, "NCCL before 2.21 uses GID index 0 unless NCCL_IB_GID_INDEX is set", l.Place()...)
-		} else {
+		default:
 			gid.opposes(hint, "NCCL since 2.21 looks for a RoCE v2 GID itself, and no index is forced", l.Place()...)
 		}
 	}
 	logged := len(gid.For)
 	gid.fromTables(list)
-	if e := routable(list); e != nil && len(bad) == 0 && len(gid.For) == logged {
-		gid.opposes(usual, "the GIDs in the line are no link-local ones", e.Place)
+	if good != nil && len(bad) == 0 && len(gid.For) == logged {
+		gid.opposes(usual, "the GIDs in the line are no link-local ones", good.Place)
 	}
 	gid.opposesIf(known && !atOnce, strong, "it worked for minutes before, with the same GID")
 	gid.todo(
