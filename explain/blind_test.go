@@ -108,3 +108,25 @@ func TestDefaultIndexAgainstGIDs(t *testing.T) {
 		})
 	}
 }
+
+// A form of a later release contradicts a version, but not if another node has a later version.
+func TestVersionContradiction(t *testing.T) {
+	const (
+		oldVersion = "gpu-a:100:100 [0] NCCL INFO NCCL version 2.18.5+cuda12.2\n"
+		newVersion = "gpu-b:100:100 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n"
+		newForm    = "gpu-b:100:140 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.1<0>\n" // since 2.24
+	)
+	for _, c := range []struct {
+		name, log string
+		want      bool
+	}{
+		{"old version and new form", oldVersion + newForm, true},
+		{"two versions", oldVersion + newVersion + newForm, false},
+		{"two versions in the other order", newVersion + oldVersion + newForm, false},
+	} {
+		d := explainAll(t, "job.log", c.log)
+		if got := d.Facts.Libraries[0].Contradiction; (got != "") != c.want {
+			t.Errorf("%s: contradiction = %q, want one: %v", c.name, got, c.want)
+		}
+	}
+}

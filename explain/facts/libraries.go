@@ -2,6 +2,7 @@ package facts
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
@@ -72,15 +73,19 @@ func (l *Library) limit(store *evidence.Store) {
 			l.Until, l.UntilBy = e.Until, e.Place
 		}
 	}
-	for _, v := range l.Versions {
-		switch {
-		case l.Since != "" && nccl.CompareVersions(v.Text, l.Since) < 0:
-			l.Contradiction = fmt.Sprintf("%s says version %s, but %s has a form of %s and later",
-				v.Places[0], v.Text, l.SinceBy, l.Since)
-		case l.Until != "" && nccl.CompareVersions(v.Text, l.Until) > 0:
-			l.Contradiction = fmt.Sprintf("%s says version %s, but %s has a form of %s and earlier",
-				v.Places[0], v.Text, l.UntilBy, l.Until)
-		}
+	if len(l.Versions) == 0 {
+		return
+	}
+	// With several versions, each form can be that of one of them.
+	compare := func(a, b Value) int { return nccl.CompareVersions(a.Text, b.Text) }
+	oldest, newest := slices.MinFunc(l.Versions, compare), slices.MaxFunc(l.Versions, compare)
+	switch {
+	case l.Since != "" && nccl.CompareVersions(newest.Text, l.Since) < 0:
+		l.Contradiction = fmt.Sprintf("%s says version %s, but %s has a form of %s and later",
+			newest.Places[0], newest.Text, l.SinceBy, l.Since)
+	case l.Until != "" && nccl.CompareVersions(oldest.Text, l.Until) > 0:
+		l.Contradiction = fmt.Sprintf("%s says version %s, but %s has a form of %s and earlier",
+			oldest.Places[0], oldest.Text, l.UntilBy, l.Until)
 	}
 }
 

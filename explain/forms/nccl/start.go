@@ -1,6 +1,7 @@
 package nccl
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
@@ -83,11 +84,23 @@ func parseVersion(m, _ string, f evidence.Fields) bool {
 	number, cuda, _ := strings.Cut(words[2], "+cuda")
 	number, _, _ = strings.Cut(number, "+")
 	number, _, _ = strings.Cut(number, "-")
-	f["library"], f["version"] = strings.ToLower(words[0]), number
+	f["library"], f["version"] = strings.ToLower(words[0]), decodedVersion(number)
 	if cuda != "" {
 		f["cuda"] = cuda
 	}
 	return strings.Contains(number, ".")
+}
+
+// decodedVersion returns the version meant by old releases of PyTorch, which took the code of a
+// version apart as NCCL before 2.9 composed it: 21.0.3 is the code 21003, release 2.10.3 (source:
+// pytorch/pytorch, torch/csrc/distributed/c10d/NCCLUtils.cpp).
+func decodedVersion(s string) string {
+	parts := strings.Split(s, ".")
+	if partOf(parts, 0) < 10 {
+		return s
+	}
+	code := partOf(parts, 0)*1000 + partOf(parts, 1)*100 + partOf(parts, 2)
+	return fmt.Sprintf("%d.%d.%d", code/10000, code/100%100, code%100)
 }
 
 // parseEnv reads "NAME set by environment to VALUE": numbers have a full stop behind them.
