@@ -118,8 +118,8 @@ type Library struct {
 	// newest form, and the last that prints the oldest; "" if nothing limits it.
 	Since, Until     string
 	SinceBy, UntilBy evidence.Place
-	// Contradiction is set if a printed version is outside the limits: then another copy of the
-	// library is loaded.
+	// Contradiction is set if all printed versions are outside the limits: then another copy of
+	// the library is loaded.
 	Contradiction string
 }
 
