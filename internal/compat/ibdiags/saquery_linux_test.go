@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rdmakit/rdmakit/fabric"
+	"github.com/rdmakit/rdmakit/internal/sim/satest"
 	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 	"github.com/rdmakit/rdmakit/internal/testkit/longmads"
 	"github.com/rdmakit/rdmakit/wire/ib"
@@ -120,30 +120,7 @@ func register(t *testing.T, sim *ibsimtest.Simulator, node string) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	c := &fabric.Client{Transport: tr, Timeout: 5 * time.Second}
-	own, err := c.OwnPort(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := c.SMP(t.Context(), fabric.Target{}, mad.MethodGet, mad.AttributeNodeInfo, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var info mad.NodeInfo
-	info.Decode(data) //nolint:errcheck // long enough
-	var gid ib.GID
-	gid[0], gid[1] = 0xfe, 0x80
-	copy(gid[8:], info.PortGUID[:])
-	set := func(a mad.Attribute, mask uint64, record []byte) {
-		t.Helper()
-		p := mad.NewSA(mad.MethodSet, a, mask, 0)
-		copy(p.Data[:], record)
-		d := fabric.Datagram{Address: fabric.Address{LID: own.MasterSMLID, QPN: 1, QKey: fabric.QKeyGSI}}
-		p.Append(d.MAD[:0])
-		if err := c.Call(t.Context(), &d); err != nil {
-			t.Fatalf("%s: %v", a.Name(mad.ClassSA), err)
-		}
-	}
+	gid, set := satest.Setter(t, tr)
 	for i := range 3 {
 		r := mad.ServiceRecord{
 			ServiceID: 0x1000 + uint64(i), ServiceGID: gid, ServicePKey: 0xffff, ServiceLease: 1<<32 - 1,

@@ -19,6 +19,7 @@ import (
 	"github.com/rdmakit/rdmakit/fabric/rmpp"
 	"github.com/rdmakit/rdmakit/fabric/sa"
 	"github.com/rdmakit/rdmakit/internal/sim/ibsimd"
+	"github.com/rdmakit/rdmakit/internal/sim/satest"
 	"github.com/rdmakit/rdmakit/internal/testkit/ibsimtest"
 	"github.com/rdmakit/rdmakit/internal/testkit/longmads"
 	"github.com/rdmakit/rdmakit/internal/testkit/tshark"
@@ -47,29 +48,7 @@ func table[T any, P interface {
 // register registers a service, a subscription and two multicast members.
 func register(t *testing.T, at *ibsimtest.Simulator, node string) {
 	t.Helper()
-	c := &fabric.Client{Transport: open(t, at, node), Timeout: 5 * time.Second}
-	own, err := c.OwnPort(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := c.SMP(t.Context(), fabric.Target{}, mad.MethodGet, mad.AttributeNodeInfo, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var info mad.NodeInfo
-	info.Decode(data) //nolint:errcheck // long enough
-	gid := ib.GID{0xfe, 0x80}
-	copy(gid[8:], info.PortGUID[:])
-	set := func(a mad.Attribute, mask uint64, record []byte) {
-		t.Helper()
-		p := mad.NewSA(mad.MethodSet, a, mask, 0)
-		copy(p.Data[:], record)
-		d := fabric.Datagram{Address: fabric.Address{LID: own.MasterSMLID, QPN: 1, QKey: fabric.QKeyGSI}}
-		p.Append(d.MAD[:0])
-		if err := c.Call(t.Context(), &d); err != nil {
-			t.Errorf("%s: %v", a.Name(mad.ClassSA), err)
-		}
-	}
+	gid, set := satest.Setter(t, open(t, at, node))
 	for i := range 3 {
 		r := mad.ServiceRecord{
 			ServiceID: 0x1000 + uint64(i%2), ServiceGID: gid, ServicePKey: 0xffff, ServiceLease: 1<<32 - 1,
