@@ -46,8 +46,7 @@ func (e *Explanation) from(sources ...string) {
 const accepted = "want KEY=VALUE (status, vendor, driver, program, syndrome, errno, verb, link, event, aeth, mtu, " +
 	"port_state, phys_state, nccl_result, nccl_socket, cm_event, reject, rnr_timer), a name such as " +
 	"IBV_WC_RETRY_EXC_ERR or ETIMEDOUT, a text such as \"transport retry counter exceeded\", or the part of a " +
-	"log line " +
-	"that has the numbers"
+	"log line that has the numbers"
 
 var errNothing = errors.New(accepted)
 

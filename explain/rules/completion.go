@@ -15,10 +15,9 @@ func completionRules() []Rule {
 			ID:    "RDX-102",
 			Name:  "local-protection",
 			Title: "the card can't reach this node's own memory: local protection error",
-			Explanation: "The card of this node was refused access to the memory of the request. If the memory is " +
-				"a GPU's, " +
-				"something between card and GPU redirects or blocks their direct traffic; else memory was freed " +
-				"under the card.",
+			Explanation: "The card of this node was refused access to the memory of the request. If the memory " +
+				"is a GPU's, something between card and GPU redirects or blocks their direct traffic; else " +
+				"memory was freed under the card.",
 			Sources: []string{"NVIDIA/nccl#304", "NVIDIA/nccl#928", "rdma-core, providers/mlx5/mlx5dv.h"},
 			Find:    findLocalProtection,
 		},
@@ -26,9 +25,8 @@ func completionRules() []Rule {
 			ID:    "RDX-103",
 			Name:  "remote-invalid-request",
 			Title: "the two ends disagree about a request",
-			Explanation: "The peer refused a request as invalid, or this node's card refused what a peer sent. The " +
-				"most common " +
-				"cause is a path MTU that differs between the ends.",
+			Explanation: "The peer refused a request as invalid, or this node's card refused what a peer sent. " +
+				"The most common cause is a path MTU that differs between the ends.",
 			Sources: []string{"NVIDIA/nccl#1524", "kvcache-ai/Mooncake#3868", "ROCm/rocm-systems#11174"},
 			Find:    findInvalidRequest,
 		},
@@ -36,9 +34,8 @@ func completionRules() []Rule {
 			ID:    "RDX-104",
 			Name:  "remote-access",
 			Title: "the peer refused access to its memory",
-			Explanation: "The request named memory that the peer's card doesn't know, no longer knows, or doesn't " +
-				"allow it " +
-				"to access.",
+			Explanation: "The request named memory that the peer's card doesn't know, no longer knows, or " +
+				"doesn't allow it to access.",
 			Sources: []string{"chimera-nas/libevpl#89"},
 			Find:    findRemoteAccess,
 		},
@@ -47,8 +44,7 @@ func completionRules() []Rule {
 			Name:  "receiver-not-ready",
 			Title: "the peer had no receive buffer: RNR retry counter exceeded",
 			Explanation: "The peer's card is there and answers, but its program posts no receive buffers: it " +
-				"hangs, is too " +
-				"slow, or has a shorter queue than this node expects.",
+				"hangs, is too slow, or has a shorter queue than this node expects.",
 			Sources: []string{"ibv_poll_cq(3)", "ydb-platform/nbs#5790"},
 			Find:    findNotReady,
 		},
@@ -56,9 +52,8 @@ func completionRules() []Rule {
 			ID:    "RDX-106",
 			Name:  "flushed",
 			Title: "requests were flushed: the connection had failed before",
-			Explanation: "Status 5 (flushed) is never a cause: the queue pair was in the error state already. The " +
-				"first other " +
-				"error of that queue pair, or of its peer, is the cause.",
+			Explanation: "Status 5 (flushed) is never a cause: the queue pair was in the error state already. " +
+				"The first other error of that queue pair, or of its peer, is the cause.",
 			Sources: []string{"ibv_modify_qp(3)"},
 			Find:    findFlushed,
 		},

@@ -238,8 +238,7 @@ func ownRules() []Rule {
 			Name:  "rdmactl-doctor",
 			Title: "rdmactl doctor found a fault",
 			Explanation: "A check of the node failed. It strengthens causes of other findings; by itself it is a " +
-				"finding if " +
-				"jobs can't run with it.",
+				"finding if jobs can't run with it.",
 			Sources: []string{"docs/checks.md"},
 			Find:    findOwnDoctor,
 		},

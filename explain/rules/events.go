@@ -16,8 +16,7 @@ func eventRules() []Rule {
 			Name:  "port-event",
 			Title: "a port reported an event",
 			Explanation: "Cards report that a link went down, that the GID table changed, or that a queue pair " +
-				"failed. On cards " +
-				"with several ports NCCL can name the wrong one.",
+				"failed. On cards with several ports NCCL can name the wrong one.",
 			Sources: []string{"ibv_get_async_event(3)", "NVIDIA/nccl#1819", "NVIDIA/nccl#2157", "open-mpi/ompi#180"},
 			Find:    findPortEvent,
 		},

@@ -15,9 +15,8 @@ func hangRules() []Rule {
 			ID:    "RDX-157",
 			Name:  "hang",
 			Title: "the job stood still without an error",
-			Explanation: "No rank reports an error, and nothing moves. Operation counts of NCCL's RAS service tell " +
-				"a rank that " +
-				"never came from a kernel that never ends; some releases of NCCL hang by themselves.",
+			Explanation: "No rank reports an error, and nothing moves. Operation counts of NCCL's RAS service " +
+				"tell a rank that never came from a kernel that never ends; some releases of NCCL hang by themselves.",
 			Sources: []string{"NVIDIA/nccl#2353", "NVIDIA/nccl#2389", "NVIDIA/nccl#1957", "vllm-project/vllm#48720"},
 			Find:    findHang,
 		},

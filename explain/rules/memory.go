@@ -20,9 +20,8 @@ func memoryRules() []Rule {
 			ID:    "RDX-120",
 			Name:  "register-memory",
 			Title: "memory could not be registered",
-			Explanation: "Registering pins memory, which the limit of locked memory bounds; for a GPU's memory the " +
-				"kernel also " +
-				"needs nvidia-peermem or DMA-BUF.",
+			Explanation: "Registering pins memory, which the limit of locked memory bounds; for a GPU's memory " +
+				"the kernel also needs nvidia-peermem or DMA-BUF.",
 			Sources: []string{"ibv_reg_mr(3)", "NVIDIA/nccl-tests#206", "ai4d-iasc/trixie#81"},
 			Find:    findRegister,
 		},

@@ -14,11 +14,9 @@ func modifyRule() Rule {
 		ID:    "RDX-110",
 		Name:  "modify-qp",
 		Title: "a queue pair could not be connected to its peer's",
-		Explanation: "On RoCE the kernel looks for the peer in this step, before any packet of the queue pair: it " +
-			"takes the " +
-			"GID's interface, looks up a route and asks for the neighbour's address. The error number says which " +
-			"of these " +
-			"failed. On InfiniBand nothing is looked up here.",
+		Explanation: "On RoCE the kernel looks for the peer in this step, before any packet of the queue pair: " +
+			"it takes the GID's interface, looks up a route and asks for the neighbour's address. The error " +
+			"number says which of these failed. On InfiniBand nothing is looked up here.",
 		Sources: []string{
 			"Linux, drivers/infiniband/core/addr.c",
 			"NVIDIA/nccl#769",

@@ -17,9 +17,8 @@ func networkRules() []Rule {
 			ID:    "RDX-131",
 			Name:  "networks-mixed",
 			Title: "one node uses InfiniBand or RoCE and another one TCP",
-			Explanation: "The two ends of a connection must use the same network of NCCL. The types in the message " +
-				"are numbers " +
-				"of ncclSocketType: 3 is the socket network, 4 InfiniBand and RoCE.",
+			Explanation: "The two ends of a connection must use the same network of NCCL. The types in the " +
+				"message are numbers of ncclSocketType: 3 is the socket network, 4 InfiniBand and RoCE.",
 			Sources: []string{"NVIDIA/nccl, src/include/socket.h", "NVIDIA/nccl-tests#188", "NVIDIA/nccl#234"},
 			Find:    findMixed,
 		},
@@ -28,8 +27,7 @@ func networkRules() []Rule {
 			Name:  "no-device",
 			Title: "no RDMA device was found, or sockets are used",
 			Explanation: "Without a usable device NCCL and UCX fall back to sockets without an error, and " +
-				"everything is slow; " +
-				"or they end, if another network was demanded.",
+				"everything is slow; or they end, if another network was demanded.",
 			Sources: []string{
 				"NVIDIA/nccl#451",
 				"vllm-project/vllm#6610",
@@ -43,8 +41,7 @@ func networkRules() []Rule {
 			Name:  "connect",
 			Title: "a TCP connection between nodes failed",
 			Explanation: "NCCL and PyTorch first connect by TCP over an ordinary interface. If they choose " +
-				"docker0, a bridge or " +
-				"a private network, the others can't reach it.",
+				"docker0, a bridge or a private network, the others can't reach it.",
 			Sources: []string{"NVIDIA/nccl-tests#162", "NVIDIA/nccl-tests#14", "ROCm/rccl#328"},
 			Find:    findConnect,
 		},

@@ -15,8 +15,8 @@ func programRules() []Rule { //nolint:funlen // a table
 			Name:  "watchdog",
 			Title: "a collective operation didn't finish in time",
 			Explanation: "The watchdog of PyTorch sees that a collective takes too long; it doesn't know why. If " +
-				"the ranks wait " +
-				"for different operations, the program is at fault; if one rank is missing, look there first.",
+				"the ranks wait for different operations, the program is at fault; if one rank is missing, look " +
+				"there first.",
 			Sources: []string{"pytorch/pytorch, ProcessGroupNCCL.cpp", "pytorch/pytorch#118369"},
 			Find:    findWatchdog,
 		},
@@ -24,9 +24,8 @@ func programRules() []Rule { //nolint:funlen // a table
 			ID:    "RDX-151",
 			Name:  "process-blocked",
 			Title: "the process of a rank was blocked",
-			Explanation: "The heartbeat of the watchdog stopped: the process is stuck in CUDA or in Python's lock, " +
-				"which the " +
-				"network doesn't cause.",
+			Explanation: "The heartbeat of the watchdog stopped: the process is stuck in CUDA or in Python's " +
+				"lock, which the network doesn't cause.",
 			Sources: []string{"snowflakedb/ArcticTraining#219"},
 			Find: simple(
 				"the process of a rank was blocked",
@@ -42,9 +41,8 @@ func programRules() []Rule { //nolint:funlen // a table
 			ID:    "RDX-152",
 			Name:  "worker-hangs",
 			Title: "a worker of the engine doesn't answer",
-			Explanation: "vLLM waits for a worker that doesn't take or give a block of shared memory. Unless NCCL " +
-				"has warned " +
-				"before, a GPU kernel or a process hangs and not the network.",
+			Explanation: "vLLM waits for a worker that doesn't take or give a block of shared memory. Unless " +
+				"NCCL has warned before, a GPU kernel or a process hangs and not the network.",
 			Sources: []string{"flashinfer-ai/flashinfer#3279", "vllm-project/vllm#48720"},
 			Find: simple("a worker doesn't answer", evidence.VLLMBroadcast, func(c *candidates, x *facts.Failure) {
 				c.add("gpu-hang", "a GPU kernel or a process of a worker hangs", common+strong).
@@ -60,9 +58,8 @@ func programRules() []Rule { //nolint:funlen // a table
 			ID:    "RDX-153",
 			Name:  "deepep-timeout",
 			Title: "DeepEP's dispatch timed out",
-			Explanation: "The kernels of DeepEP wait for data of their peers. With NVSHMEM 3.5.19 or later and an " +
-				"older DeepEP " +
-				"the two disagree about a layout, and the network is fine.",
+			Explanation: "The kernels of DeepEP wait for data of their peers. With NVSHMEM 3.5.19 or later and " +
+				"an older DeepEP the two disagree about a layout, and the network is fine.",
 			Sources: []string{"deepseek-ai/DeepEP#553", "deepseek-ai/DeepEP#707"},
 			Find:    findDeepEP,
 		},

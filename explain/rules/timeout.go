@@ -31,9 +31,8 @@ func timeoutRule() Rule {
 		Name:  "retry-exceeded",
 		Title: "requests got no answer: transport retry counter exceeded",
 		Explanation: "The card sent a request again and again and got neither an acknowledgement nor a refusal. " +
-			"Nothing " +
-			"came back, or nothing arrived: the address is wrong, the path drops packets, or the peer is gone. On " +
-			"InfiniBand the subnet manager's routes are part of the path.",
+			"Nothing came back, or nothing arrived: the address is wrong, the path drops packets, or the peer is " +
+			"gone. On InfiniBand the subnet manager's routes are part of the path.",
 		Sources: []string{"ibv_poll_cq(3)", "NVIDIA/nccl#426", "NVIDIA/nccl#905", "sgl-project/sglang#29127"},
 		Find:    findTimeout,
 	}
