@@ -103,7 +103,12 @@ func TestDefaultIndexAgainstGIDs(t *testing.T) {
 				"gpu-a:100:140 [0] net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<45678> with "+
 				"status=12 opcode=0 len=0 vendor err 129 (Recv) localGid "+c.local+" remoteGids::ffff:10.0.0.2\n")
 			if len(d.Findings) == 0 || (d.Findings[0].Causes[0].Cause == "gid-index") != c.first {
-				t.Errorf("first cause is not right in %+v; gid-index first: %v", d.Findings, c.first)
+				t.Fatalf("first cause is not right in %+v; gid-index first: %v", d.Findings, c.first)
+			}
+			reasons := d.Findings[0].Causes[0].For
+			version := func(e explain.EvidenceDocument) bool { return strings.HasPrefix(e.Text, "NCCL before 2.21") }
+			if slices.ContainsFunc(reasons, version) != c.first {
+				t.Errorf("evidence = %+v, the release's default index among it: %v", reasons, c.first)
 			}
 		})
 	}

@@ -76,6 +76,7 @@ func TestPrefixes(t *testing.T) {
 			in: `{"log":"[1,3]\u003cstdout\u003e:` + message + `\n","stream":"stdout","time":"2026-11-27T06:34:31.5Z"}`,
 		},
 		{name: "docker with spaces", in: `{"log": "text", "stream": "stdout"}`, text: "text", rank: -1},
+		{name: "JSON without a line", in: `{"log":null}`, text: `{"log":null}`, rank: -1},
 		{name: "other JSON", in: `{"log": 5}`, text: `{"log": 5}`, rank: -1},
 		{name: "docker cut off", in: `{"log":"text`, text: `{"log":"text`, rank: -1},
 		{name: "compose", in: "worker-1  | " + message, host: "worker-1", rank: -1},
