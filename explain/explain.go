@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/facts"
@@ -21,6 +22,7 @@ import (
 	"github.com/rdmakit/rdmakit/explain/logline"
 	"github.com/rdmakit/rdmakit/explain/own"
 	"github.com/rdmakit/rdmakit/explain/rules"
+	"github.com/rdmakit/rdmakit/explain/symptoms"
 )
 
 // Options are the settings of [Explain].
@@ -66,15 +68,20 @@ type InputResult struct {
 	Err error
 }
 
-// tables returns the forms of all programs, in the order in which they are tried.
-func tables() []forms.Table {
-	return []forms.Table{
+// programs are the forms of all programs, in the order in which they are tried.
+var programs = sync.OnceValue(func() *forms.Set {
+	return forms.Compile(
 		ownforms.Table(),
-		nccl.Table(), ucx.Mooncake(), ucx.Table(), nvshmem.Table(), fabric.OpenSM(), verbs.Perftest(), kernel.Table(),
+		nccl.Symptoms(), nccl.Table(),
+		forms.Symptoms(symptoms.Mooncake, nil), ucx.Mooncake(), ucx.Symptoms(), ucx.Table(),
+		forms.Symptoms(symptoms.NVSHMEM, nil), nvshmem.Table(), forms.Symptoms(symptoms.OpenSM, nil), fabric.OpenSM(),
+		forms.Symptoms(symptoms.Perftest, nil), verbs.Perftest(), forms.Symptoms(symptoms.Kernel, nil), kernel.Table(),
+		forms.Symptoms(symptoms.Kubernetes, nil), torch.Symptoms(), forms.Symptoms(symptoms.Libfabric, nil),
+		forms.Symptoms(symptoms.Verbs, nil),
 		torch.Hangs(), verbs.Pasted(),
 		fabric.Kubernetes(), fabric.Commands(), torch.Table(), ucx.Libfabric(), verbs.Other(),
-	}
-}
+	)
+})
 
 // Explain reads the inputs, which [input.All] opens, and returns what they say. An input that can't
 // be read to its end is named in [Report.Inputs] and doesn't stop the others; the error is that of
@@ -115,12 +122,12 @@ func (r *Report) readInput(ctx context.Context, in input.Input, store *evidence.
 	case own.Is(head):
 		readOwn(in, store, &result)
 		return result
-	case binary(head) && !forms.NewMatcher(tables()...).Wants(head):
+	case binary(head) && !programs().Matcher().Wants(head):
 		result.Binary = true
 		return result
 	}
 	lines := logline.NewReader(in.Reader, in.Name)
-	matcher := forms.NewMatcher(tables()...)
+	matcher := programs().Matcher()
 	var wrapped ownforms.Unwrapper
 	lines.Wanted = func(raw []byte) bool { return !wrapped.Line(raw) && matcher.Wants(raw) }
 	failed := func() {

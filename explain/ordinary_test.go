@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdmakit/rdmakit/explain/forms"
 	"github.com/rdmakit/rdmakit/explain/logline"
 )
 
@@ -58,7 +57,7 @@ func TestOwnSource(t *testing.T) {
 
 // readText returns the events of a text and the number of recognized lines.
 func readText(text string) (events []string, recognized int) {
-	matcher := forms.NewMatcher(tables()...)
+	matcher := programs().Matcher()
 	lines := logline.NewReader(strings.NewReader(text), "text")
 	lines.Wanted = matcher.Wants
 	for lines.Next() {

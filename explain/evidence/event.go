@@ -19,6 +19,20 @@ const (
 	Error
 )
 
+// Standing is what an event is among others that failed.
+type Standing uint8
+
+// Standings. The zero value leaves it to the kind of the event.
+const (
+	ByKind   Standing = iota
+	Origin            // names its own cause, or cuts off a node by itself
+	Failed            // may be the origin or not
+	Waiting           // a program that waited for others
+	Vague             // says only that something failed
+	Echo              // only follows from something else
+	Harmless          // looks like a fault and is none
+)
+
 // Event is what one line or packet says.
 type Event struct {
 	Kind     Kind
@@ -26,6 +40,7 @@ type Event struct {
 	Process  Process
 	Time     time.Time // zero: unknown; see [Line.Time]
 	Severity Severity
+	Standing Standing
 	// Fields are the values in the line, under names that are the same for all forms of the kind:
 	// "status", "device", "peer". Values are normalized: numbers are decimal, GIDs as
 	// [github.com/rdmakit/rdmakit/wire/ib.GID] prints them.

@@ -1,5 +1,9 @@
 package evidence
 
+// Symptom is the kind of lines that package symptoms describes, of any program. Field "symptom" is
+// the ID of the rule, "line" the name of the line; the others depend on the line.
+const Symptom Kind = "symptom"
+
 // Kinds of events of NCCL and RCCL, with their fields in brackets. Field "library" is "nccl" or
 // "rccl"; devices are verbs devices without port, and "port" is beside them.
 const (

@@ -12,6 +12,7 @@ import (
 
 // failureKinds are the events that can be the origin of what went wrong.
 var failureKinds = []evidence.Kind{
+	evidence.Symptom,
 	evidence.NCCLCompletion,
 	evidence.NCCLVerb,
 	evidence.NCCLAsync,
@@ -88,6 +89,9 @@ const statusFlushed = "5"
 
 // isEcho reports whether an event of a failure kind only follows from another one.
 func isEcho(e *evidence.Event) bool {
+	if e.Standing != evidence.ByKind {
+		return e.Standing == evidence.Echo
+	}
 	switch e.Kind {
 	case evidence.NCCLCompletion, evidence.UCXCompletion, evidence.MooncakeFailed, evidence.PerftestCompletion,
 		evidence.VerbsCompletion, evidence.MLX5CQE, evidence.KernelCQE:
@@ -156,6 +160,8 @@ func (c *collector) collectFailures() {
 // event such as "port active", a link that came up.
 func harmless(e *evidence.Event) bool {
 	switch e.Kind {
+	case evidence.Symptom:
+		return e.Standing == evidence.Harmless
 	case evidence.NCCLEnd:
 		return e.Fields["what"] == "destroy"
 	case evidence.KernelLink:
@@ -202,7 +208,8 @@ func (f *Failure) like(g *Failure) bool {
 	return f.Event.Kind == g.Event.Kind && f.Node == g.Node && f.Device == g.Device && f.Peer == g.Peer &&
 		f.PeerAddress == g.PeerAddress && f.Event.Fields["status"] == g.Event.Fields["status"] &&
 		f.Event.Fields["call"] == g.Event.Fields["call"] && f.Event.Fields["errno"] == g.Event.Fields["errno"] &&
-		f.Event.Fields["event"] == g.Event.Fields["event"] && f.Event.Fields["what"] == g.Event.Fields["what"]
+		f.Event.Fields["event"] == g.Event.Fields["event"] && f.Event.Fields["what"] == g.Event.Fields["what"] &&
+		f.Event.Fields["line"] == g.Event.Fields["line"]
 }
 
 // peer returns the node with an address, a GID or a name, if one is known, other than the node that
@@ -295,6 +302,17 @@ func compareFailures(a, b *Failure, timed bool, files map[string]int) int {
 // depth is 0 for what cuts off a node by itself, 2 for programs that waited for others, 3 for
 // warnings of no known form, and 1 for all other failures.
 func depth(e *evidence.Event) int {
+	switch e.Standing {
+	case evidence.Origin:
+		return 0
+	case evidence.Failed:
+		return 1
+	case evidence.Waiting:
+		return 2
+	case evidence.Vague:
+		return 3
+	case evidence.ByKind, evidence.Echo, evidence.Harmless:
+	}
 	switch e.Kind {
 	case evidence.KernelHealth, evidence.KernelHardware, evidence.KernelOOM, evidence.KernelGPU, evidence.KernelIOMMU,
 		evidence.KernelSymbol:

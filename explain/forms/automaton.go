@@ -1,5 +1,7 @@
 package forms
 
+import "math"
+
 // automaton finds many patterns in one pass over a text (Aho and Corasick, 1975). Its transitions
 // are a complete table: a byte of the text costs one load.
 type automaton struct {
@@ -7,8 +9,8 @@ type automaton struct {
 	hits [][]uint16    // patterns that end in a state
 }
 
-// newAutomaton returns the automaton of patterns, which are not empty. Their bytes together are at
-// most 65,535, which tables of forms don't come near.
+// newAutomaton returns the automaton of patterns, which are not empty. It panics if it has more
+// than 65,535 states, which tables of forms don't come near: each byte of a pattern makes one.
 func newAutomaton(patterns []string) *automaton {
 	a := &automaton{next: make([][256]uint16, 1), hits: make([][]uint16, 1)}
 	for i, p := range patterns {
@@ -16,6 +18,9 @@ func newAutomaton(patterns []string) *automaton {
 		for j := range len(p) {
 			to := a.next[state][p[j]]
 			if to == 0 {
+				if len(a.next) > math.MaxUint16 {
+					panic("forms: too many texts to search for")
+				}
 				to = uint16(len(a.next)) //nolint:gosec // see above
 				a.next, a.hits = append(a.next, [256]uint16{}), append(a.hits, nil)
 				a.next[state][p[j]] = to

@@ -14,8 +14,8 @@ type Follower interface {
 
 // follow passes a line to the followers that want it.
 func (m *Matcher) follow(l *evidence.Line) {
-	for i := range m.tables {
-		t := &m.tables[i]
+	for i := range m.states {
+		t := &m.states[i]
 		if t.follower == nil || !m.marked[i] && t.more == 0 {
 			continue
 		}
@@ -31,8 +31,8 @@ func (m *Matcher) follow(l *evidence.Line) {
 
 // awaited reports whether a follower wants to see the next line.
 func (m *Matcher) awaited() bool {
-	for i := range m.tables {
-		if m.tables[i].more > 0 {
+	for i := range m.states {
+		if m.states[i].more > 0 {
 			return true
 		}
 	}

@@ -27,19 +27,61 @@ type Table struct {
 	Follow func() Follower
 }
 
-// Matcher matches lines with the forms of several tables. One goroutine may use it.
-type Matcher struct {
-	tables  []compiled
+// Set is tables with the searches for their texts. It is read only, so matchers share it.
+type Set struct {
+	tables  []Table
+	anchors []*automaton // of a table: those of its forms
 	markers *automaton
 	owner   []int // of a marker: the table
-	marked  []bool
-	found   []*evidence.Event
-	counts  map[string]int
 }
 
-// compiled is a table with a search for the anchors of its forms.
-type compiled struct {
-	Table
+// Compile returns the set of tables, which are tried in this order.
+func Compile(tables ...Table) *Set {
+	s := &Set{tables: tables}
+	var markers []string
+	for i, t := range tables {
+		var anchors []string
+		for _, f := range t.Forms {
+			anchors = append(anchors, f.Anchor)
+		}
+		s.anchors = append(s.anchors, newAutomaton(anchors))
+		for _, marker := range t.Markers {
+			markers = append(markers, marker)
+			s.owner = append(s.owner, i)
+		}
+	}
+	s.markers = newAutomaton(markers)
+	return s
+}
+
+// Matcher returns a matcher with the tables of the set, for one input.
+func (s *Set) Matcher() *Matcher {
+	m := &Matcher{Set: s, counts: map[string]int{}, marked: make([]bool, len(s.tables))}
+	for i := range s.tables {
+		t := &s.tables[i]
+		state := state{Table: t, anchors: s.anchors[i], at: make([]int, len(t.Forms))}
+		if t.Follow != nil {
+			state.follower = t.Follow()
+		}
+		m.states = append(m.states, state)
+	}
+	return m
+}
+
+// Matcher matches the lines of an input with the forms of several tables. One goroutine may use it.
+type Matcher struct {
+	*Set
+
+	states []state // of the tables
+	marked []bool
+	found  []*evidence.Event
+	counts map[string]int
+}
+
+// state is what a matcher knows of a table.
+type state struct {
+	*Table
+
 	anchors *automaton
 	at      []int // of a form: where its anchor is first found in the line, -1 if it isn't
 
@@ -48,28 +90,7 @@ type compiled struct {
 }
 
 // NewMatcher returns a matcher for the tables, which are tried in this order.
-func NewMatcher(tables ...Table) *Matcher {
-	m := &Matcher{counts: map[string]int{}, marked: make([]bool, len(tables))}
-	var markers []string
-	for i, t := range tables {
-		c := compiled{Table: t, at: make([]int, len(t.Forms))}
-		var anchors []string
-		for _, f := range t.Forms {
-			anchors = append(anchors, f.Anchor)
-		}
-		c.anchors = newAutomaton(anchors)
-		if t.Follow != nil {
-			c.follower = t.Follow()
-		}
-		m.tables = append(m.tables, c)
-		for _, marker := range t.Markers {
-			markers = append(markers, marker)
-			m.owner = append(m.owner, i)
-		}
-	}
-	m.markers = newAutomaton(markers)
-	return m
-}
+func NewMatcher(tables ...Table) *Matcher { return Compile(tables...).Matcher() }
 
 // Wants reports whether a raw line may be one of a known program: all others have no events.
 func (m *Matcher) Wants(raw []byte) bool { return m.awaited() || m.markers.contains(raw) }
@@ -84,11 +105,11 @@ func (m *Matcher) Read(l *evidence.Line) []*evidence.Event {
 	if len(m.found) > 0 {
 		return m.found
 	}
-	for i := range m.tables {
+	for i := range m.states {
 		if !m.marked[i] {
 			continue
 		}
-		t := &m.tables[i]
+		t := &m.states[i]
 		if t.Split == nil {
 			m.match(t, l)
 		} else {
@@ -104,9 +125,9 @@ func (m *Matcher) Read(l *evidence.Line) []*evidence.Event {
 			return m.found
 		}
 	}
-	for i := range m.tables {
-		if m.marked[i] && !m.tables[i].Strict {
-			m.counts[m.tables[i].Program]++
+	for i := range m.states {
+		if m.marked[i] && !m.states[i].Strict {
+			m.counts[m.states[i].Program]++
 			break
 		}
 	}
@@ -114,7 +135,7 @@ func (m *Matcher) Read(l *evidence.Line) []*evidence.Event {
 }
 
 // match adds the event of the first form that the line has.
-func (m *Matcher) match(t *compiled, l *evidence.Line) {
+func (m *Matcher) match(t *state, l *evidence.Line) {
 	for i := range t.at {
 		t.at[i] = -1
 	}

@@ -15,6 +15,8 @@ type Row struct {
 	Source       string
 	// Info marks lines that are no errors.
 	Info bool
+	// Standing is that of the events.
+	Standing evidence.Standing
 	// Parse reads the text from the anchor on, and what comes before it; it reports whether the
 	// line has the form. nil: each line with the anchor has it.
 	Parse func(m, before string, f evidence.Fields) bool
@@ -33,7 +35,7 @@ func Rows(program string, rows []Row, head func(text string, e *evidence.Event))
 			Until:  r.Until,
 			Source: r.Source,
 			Parse: func(l *evidence.Line, at int, e *evidence.Event) bool {
-				e.Text = strings.TrimSpace(l.Text)
+				e.Text, e.Standing = strings.TrimSpace(l.Text), r.Standing
 				if !r.Info {
 					e.Severity = evidence.Error
 				}

@@ -152,7 +152,8 @@ func deviceInitiated(f *facts.Facts) *evidence.Event {
 // onlyHangs reports whether nothing failed but programs that wait.
 func onlyHangs(f *facts.Facts) bool {
 	for _, x := range f.Failures {
-		if x.Event.Kind != evidence.ProgramHang && x.Event.Kind != evidence.NCCLAsync && !isWaiting(x.Event.Kind) {
+		if x.Event.Kind != evidence.ProgramHang && x.Event.Kind != evidence.NCCLAsync && !isWaiting(x.Event.Kind) &&
+			x.Event.Standing != evidence.Waiting {
 			return false
 		}
 	}

@@ -12,6 +12,7 @@ func All() []Rule {
 	return slices.Concat(
 		[]Rule{timeoutRule()}, completionRules(), []Rule{modifyRule()}, memoryRules(), networkRules(), eventRules(),
 		hangRules(), programRules(), systemRules(), slowRules(),
+		symptomRules(),
 		asWitnesses(slices.Concat(ownRules(), comparisonRules(), captureRules())),
 	)
 }

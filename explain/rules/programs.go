@@ -170,6 +170,9 @@ func findWatchdog(f *facts.Facts) []Finding {
 // waiting reports whether all failures are of programs that wait for others.
 func waiting(f *facts.Facts) bool {
 	for _, x := range f.Failures {
+		if x.Event.Standing == evidence.Waiting {
+			continue
+		}
 		switch x.Event.Kind {
 		case evidence.TorchWatchdog, evidence.TorchMismatch, evidence.TorchException, evidence.TorchNCCLError,
 			evidence.ProgramKilled, evidence.NCCLPeerClosed, evidence.RayError, evidence.PythonTraceback,

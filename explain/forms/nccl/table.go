@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/forms"
+	"github.com/rdmakit/rdmakit/explain/symptoms"
 )
 
 // Table returns the forms of NCCL and RCCL. The last ones take every other warning.
@@ -22,15 +23,30 @@ func Table() forms.Table {
 		endRows(),
 	)
 	t := forms.Table{
-		Program: "NCCL", Markers: []string{
-			"NCCL INFO ", "NCCL WARN ", "NCCL version ", "RCCL version", "] misc/", "] include/", "] transport/",
-		},
-		Split: splitGlued,
+		Program: "NCCL", Markers: markers(), Split: splitGlued,
 	}
 	for i := range rows {
 		t.Forms = append(t.Forms, rows[i].form())
 	}
 	return t
+}
+
+// Symptoms returns the lines of NCCL and RCCL that package symptoms has.
+func Symptoms() forms.Table {
+	t := forms.Table{Program: symptoms.NCCL, Strict: true, Markers: markers(), Split: splitGlued}
+	for _, m := range symptoms.Of(symptoms.NCCL) {
+		x := forms.SymptomRow(m)
+		r := row{name: x.Name, kind: x.Kind, anchor: x.Anchor, source: x.Source, parse: x.Parse, standing: x.Standing}
+		t.Forms = append(t.Forms, r.form())
+	}
+	return t
+}
+
+// markers are texts one of which each line of NCCL contains.
+func markers() []string {
+	return []string{
+		"NCCL INFO ", "NCCL WARN ", "NCCL version ", "RCCL version", "] misc/", "] include/", "] transport/",
+	}
 }
 
 // row is a form of which only the message differs.
@@ -45,13 +61,15 @@ type row struct {
 	parse func(m, before string, f evidence.Fields) bool
 	// dates, if set, returns the first and last release with this variant of the form.
 	dates func(m, before string) (since, until string)
+
+	standing evidence.Standing
 }
 
 // form returns the form of the whole line.
 func (r *row) form() evidence.Form {
 	return evidence.Form{
 		Name: "nccl/" + r.name, Kind: r.kind, Anchor: r.anchor, Since: r.since, Until: r.until,
-		Source: "src/" + r.source,
+		Source: "src/" + strings.TrimPrefix(r.source, "NVIDIA/nccl, src/"),
 		Parse:  r.read,
 	}
 }
@@ -80,7 +98,7 @@ func (r *row) read(l *evidence.Line, at int, e *evidence.Event) bool {
 	if strings.HasPrefix(h.place, "ib_plugin.c:") { // HPC-X's plugin has releases of its own
 		e.Since, e.Until = "", ""
 	}
-	e.Text, e.Severity = message, h.severity
+	e.Text, e.Severity, e.Standing = message, h.severity, r.standing
 	if h.host != "" {
 		e.Process.Host, e.Process.PID = h.host, h.pid
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/forms"
 	"github.com/rdmakit/rdmakit/explain/forms/posix"
+	"github.com/rdmakit/rdmakit/explain/symptoms"
 )
 
 // Table returns the forms.
@@ -229,3 +230,6 @@ func parseGloo(m, before string, f evidence.Fields) bool {
 	f["errno"] = posix.Errno(before + m)
 	return true
 }
+
+// Symptoms returns the lines of PyTorch and of programs above it that package symptoms has.
+func Symptoms() forms.Table { return forms.Symptoms(symptoms.Torch, rankOf) }

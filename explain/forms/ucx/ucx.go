@@ -13,6 +13,7 @@ import (
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/forms"
 	"github.com/rdmakit/rdmakit/explain/forms/posix"
+	"github.com/rdmakit/rdmakit/explain/symptoms"
 )
 
 // Table returns the forms of UCX.
@@ -261,3 +262,6 @@ func parseNIXL(m, _ string, f evidence.Fields) bool {
 	f["error"] = m[:end]
 	return true
 }
+
+// Symptoms returns the lines of UCX and NIXL that package symptoms has.
+func Symptoms() forms.Table { return forms.Symptoms(symptoms.UCX, head) }

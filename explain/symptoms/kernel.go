@@ -1,0 +1,5 @@
+package symptoms
+
+func kernelSymptoms() []Symptom {
+	return nil
+}

@@ -1,0 +1,5 @@
+package symptoms
+
+func kubernetesSymptoms() []Symptom {
+	return nil
+}

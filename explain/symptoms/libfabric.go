@@ -1,0 +1,5 @@
+package symptoms
+
+func libfabricSymptoms() []Symptom {
+	return nil
+}

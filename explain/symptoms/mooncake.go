@@ -1,0 +1,5 @@
+package symptoms
+
+func mooncakeSymptoms() []Symptom {
+	return nil
+}

@@ -1,0 +1,5 @@
+package symptoms
+
+func opensmSymptoms() []Symptom {
+	return nil
+}

@@ -1,0 +1,5 @@
+package symptoms
+
+func torchSymptoms() []Symptom {
+	return nil
+}

@@ -1,0 +1,5 @@
+package symptoms
+
+func ucxSymptoms() []Symptom {
+	return nil
+}

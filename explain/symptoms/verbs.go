@@ -1,0 +1,5 @@
+package symptoms
+
+func verbsSymptoms() []Symptom {
+	return nil
+}

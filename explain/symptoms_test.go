@@ -1,0 +1,55 @@
+package explain
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/symptoms"
+)
+
+// The files of testdata/symptoms have lines as programs print them. Below each is, after a tab, the
+// ID of the symptom and the name of its line, or "none" for lines that must not be taken for one.
+// Each line of a symptom has an example.
+func TestSymptomLines(t *testing.T) {
+	files, err := filepath.Glob("testdata/symptoms/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for block := range strings.SplitSeq(string(data), "\n\n") {
+			line, want, ok := strings.Cut(strings.Trim(block, "\n"), "\n\t")
+			if !ok {
+				continue // a comment
+			}
+			if got := symptomOf(line); got != want {
+				t.Errorf("%s: %s\n got %s\nwant %s", file, line, got, want)
+			}
+			seen[want] = true
+		}
+	}
+	for _, s := range symptoms.All() {
+		for _, l := range s.Lines {
+			if !seen[s.ID+" "+l.Name] {
+				t.Errorf("testdata/symptoms has no example of %s %s", s.ID, l.Name)
+			}
+		}
+	}
+}
+
+// symptomOf returns the ID and the line's name of the symptom that a line has, "none" without one.
+func symptomOf(line string) string {
+	for _, e := range programs().Matcher().Read(&evidence.Line{Text: line}) {
+		if e.Kind == evidence.Symptom {
+			return e.Fields["symptom"] + " " + e.Fields["line"]
+		}
+	}
+	return "none"
+}
