@@ -391,6 +391,9 @@ func findGloo(f *facts.Facts) []Finding {
 	if oddAddress(x.Event.Fields["remote"]) == "a loopback address" {
 		loop.supports(decisive, x.Event.Fields["remote"]+" is a loopback address", x.Event.Place)
 	}
+	if e := symptom(f, "gloo-local-fallback"); e != nil {
+		loop.supports(strong, e.Text, e.Place)
+	}
 	loop.todo("getent hosts $(hostname) on each node", "GLOO_SOCKET_IFNAME, or a correct /etc/hosts").
 		from("aws-samples/aws-do-eks#69")
 	c.add("interface-choice", "Gloo uses the wrong interface", usual).

@@ -86,6 +86,16 @@ func symptomCause(f *facts.Facts, s *symptoms.Symptom, cause *symptoms.Cause, li
 	return c
 }
 
+// symptom returns the first line of the symptom with a name, nil if there is none.
+func symptom(f *facts.Facts, name string) *evidence.Event {
+	for _, s := range symptoms.All() {
+		if s.Name == name {
+			return firstOf(f, evidence.Symptom, "symptom", s.ID)
+		}
+	}
+	return nil
+}
+
 // lineOf returns the line of a symptom that an event is of, nil for another symptom's.
 func lineOf(s *symptoms.Symptom, e *evidence.Event) *symptoms.Line {
 	i := slices.IndexFunc(s.Lines, func(l symptoms.Line) bool { return l.Name == e.Fields["line"] })

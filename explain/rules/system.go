@@ -256,12 +256,16 @@ func findKilled(f *facts.Facts) []Finding {
 	}
 	x := list[0]
 	c := &candidates{}
+	signal := strings.TrimPrefix(x.Event.Fields["signal"], "SIG")
+	memory := c.add("host-memory", "the node, or the container's limit, ran out of memory", rare)
+	memory.supportsIf(x.Event.Kind == evidence.KernelOOM, decisive, "the kernel's OOM killer: "+x.Event.Text,
+		x.Event.Place).
+		supportsIf(signal == "9" || signal == "KILL", strong, "SIGKILL is what the OOM killer sends", x.Event.Place).
+		opposesIf(x.Event.Kind == evidence.KernelGPU, strong, "the GPU's driver reported an error", x.Event.Place).
+		todo("dmesg | grep -i oom on that node; the memory limit of the job", "more memory, fewer loader workers")
 	k := c.add("dead-peer", "the process ended: what other ranks report follows from it", usual)
-	k.supportsIf(x.Event.Kind == evidence.KernelOOM, strong+usual, "the kernel was out of memory: "+
-		""+x.Event.Text, x.Event.Place).
-		supportsIf(x.Event.Kind == evidence.KernelGPU, strong, "the GPU's driver reported: "+
-			""+x.Event.Text, x.Event.Place).
-		supportsIf(x.Event.Kind == evidence.ProgramKilled, hint, x.Event.Text, x.Event.Place).
+	k.supportsIf(x.Event.Kind == evidence.KernelGPU, strong, "the GPU's driver reported: "+x.Event.Text, x.Event.Place).
+		supportsIf(x.Event.Kind != evidence.KernelGPU, hint, x.Event.Text, x.Event.Place).
 		todo("dmesg of that node; the process's own log", "what ended it")
 	return []Finding{
 		{

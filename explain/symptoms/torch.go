@@ -1,5 +1,8 @@
 package symptoms
 
+import "slices"
+
+// torchSymptoms are those of PyTorch, and of what runs above and below it.
 func torchSymptoms() []Symptom {
-	return nil
+	return slices.Concat(gpuSymptoms(), processSymptoms(), rendezvousSymptoms(), engineSymptoms())
 }

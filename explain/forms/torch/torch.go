@@ -136,7 +136,7 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Name: "store-failed", Kind: evidence.TorchStore, Anchor: "client socket has failed to connect to ",
 			Source: "pytorch/pytorch, torch/csrc/distributed/c10d/socket.cpp",
 			Parse: func(m, _ string, f evidence.Fields) bool {
-				f["address"] = forms.Word(m, " of (")
+				f["address"], f["errno"] = forms.Word(m, " of ("), forms.Word(m, "(errno: ")
 				return true
 			},
 		},

@@ -17,7 +17,7 @@ type Slug struct {
 
 // Slugs returns all slugs, in the order of SLUGS.md. Slugs that begin with "defect:" are defects of
 // one library: the part after the colon is LIBRARY-DEFECT.
-func Slugs() []Slug {
+func Slugs() []Slug { //nolint:funlen // a table
 	return []Slug{
 		// addresses
 		{Name: "gid-index", Meaning: "GID index wrong, link-local, RoCE v1, or different per node"},
@@ -83,6 +83,27 @@ func Slugs() []Slug {
 		{Name: "gpu-hang", Meaning: "a GPU kernel hangs"},
 		{Name: "program-fault", Meaning: "mismatched collectives, or a rank that never came"},
 		{Name: "process-blocked", Meaning: "a process is blocked outside of the network"},
+		{Name: "gpu-memory", Meaning: "the memory of a GPU is full"},
+		{Name: "gpu-taken", Meaning: "another process uses the memory of the GPU"},
+		{Name: "gpu-kernel-fault", Meaning: "a kernel on the GPU read or wrote where it must not"},
+		{Name: "gpu-hardware", Meaning: "a GPU or one of its links is defective"},
+		{Name: "gpu-missing", Meaning: "the process sees no GPU"},
+		{Name: "gpu-arch", Meaning: "a library has no code for this GPU"},
+		{Name: "gpu-p2p", Meaning: "GPUs of a node have no direct access to each other"},
+		{Name: "local-rank", Meaning: "the local rank doesn't fit the number of visible GPUs"},
+		{Name: "fabric-manager", Meaning: "the fabric manager of NVSwitch isn't running, or doesn't fit"},
+		{Name: "driver-too-old", Meaning: "the GPU's driver is older than the CUDA libraries need"},
+		{Name: "shm-too-small", Meaning: "/dev/shm is too small or full"},
+		{Name: "file-limit", Meaning: "the limit of open files is too small"},
+		{Name: "host-memory", Meaning: "the node, or a container's limit, ran out of memory"},
+		{Name: "process-crash", Meaning: "a process crashed in native code"},
+		{Name: "session-closed", Meaning: "the terminal of the launcher was closed"},
+		{Name: "job-cancelled", Meaning: "a scheduler or a person ended the job"},
+		{Name: "dead-node", Meaning: "a node of the job failed"},
+		{Name: "port-in-use", Meaning: "another process listens on the port of the rendezvous"},
+		{Name: "name-resolution", Meaning: "the name of a node has no address"},
+		{Name: "not-enough-gpus", Meaning: "the cluster has fewer GPUs than the job asks for"},
+		{Name: "wrong-device", Meaning: "a device is named that the node doesn't have"},
 		{Name: "plugin-mtu", Meaning: "a plugin asks for an MTU that the port doesn't have"},
 		{Name: "port-down", Meaning: "the port isn't active"},
 		{Name: "sriov-off", Meaning: "SR-IOV is off in firmware or BIOS"},

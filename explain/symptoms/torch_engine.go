@@ -1,0 +1,195 @@
+package symptoms
+
+import "github.com/rdmakit/rdmakit/explain/evidence"
+
+// Where engines and launchers print what is about their workers.
+var (
+	vllmRay      = source{Torch, "vllm-project/vllm, executor and ray utilities"}
+	vllmEngine   = source{Torch, "vllm-project/vllm, v1/engine"}
+	vllmPynccl   = source{Torch, "vllm-project/vllm, distributed/device_communicators"}
+	sglangKV     = source{Torch, "sgl-project/sglang, srt/disaggregation"}
+	sglangServer = source{Torch, "sgl-project/sglang, srt/server_args.py"}
+)
+
+// engineSymptoms are about vLLM, SGLang and Ray.
+func engineSymptoms() []Symptom { //nolint:funlen // a table
+	return []Symptom{
+		{
+			ID: "RDX-383", Name: "ray-cluster", Title: "the Ray cluster lost a node, or can't be joined",
+			Explanation: "Ray's head watches its nodes; workers need the same versions of Ray and Python as the " +
+				"head.",
+			Sources:  []string{"ray-project/ray, gcs_server, python/ray/_private/utils.py"},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				ray.says("heartbeats", "has been marked dead because the detector has missed too many heartbeats").
+					speaks("dead-node"),
+				ray.says("gcs", "Failed to connect to GCS").speaks("firewall"),
+				ray.says("gcs-unable", "nable to connect to GCS").speaks("firewall"),
+				ray.says("ray-version", "Version mismatch: The cluster was started with").decides("version-mismatch").
+					as(evidence.Origin),
+				ray.says("node-died", "Owner's node has crashed").speaks("dead-node"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "dead-node", Title: "a node of the cluster has failed or is overloaded", Weight: Usual,
+					Decide: "ray status; the raylet's log on that node", Remedy: "the node",
+				},
+				{
+					Slug: "firewall", Title: "the ports of Ray's head can't be reached", Weight: Usual,
+					Decide: "nc -vz HEAD 6379 from the worker",
+					Remedy: "open the ports, or the right address of the head",
+				},
+				{
+					Slug:   "version-mismatch",
+					Title:  "head and worker have different versions of Ray or Python",
+					Weight: Rare,
+					Decide: "ray --version; python --version on all nodes", Remedy: "one image for all nodes",
+				},
+			},
+		},
+		{
+			ID: "RDX-384", Name: "not-enough-gpus", Title: "the cluster has fewer GPUs than the job asks for",
+			Explanation: "Nodes that have not joined, or GPUs that are taken, are missing.",
+			Sources:     []string{"vllm-project/vllm, executor and ray utilities"},
+			Standing:    evidence.Failed,
+			Lines: []Line{
+				vllmRay.says("exceeds", "number of required GPUs exceeds the total number of available GPUs"),
+				vllmRay.says("no-gpu-node", "Current node has no GPU available"),
+				vllmRay.says("waiting-320", "placement group of specs for 320 seconds").as(evidence.Waiting),
+				vllmRay.says("waiting-640", "placement group of specs for 640 seconds").as(evidence.Waiting),
+				vllmRay.says("waiting-1280", "placement group of specs for 1280 seconds").as(evidence.Waiting),
+				ray.says("cannot-fulfill", "No available node types can fulfill resource request").
+					as(evidence.Waiting),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "not-enough-gpus",
+					Title:  "a node has not joined the cluster, or its GPUs are taken",
+					Weight: Common,
+					Decide: "ray status: nodes and GPUs",
+					Remedy: "start Ray on all nodes; tensor × pipeline size as GPUs",
+				},
+			},
+		},
+		{
+			ID: "RDX-385", Name: "same-address", Title: "two nodes report the same address",
+			Explanation: "Each node must tell the others an address of its own.",
+			Sources:     []string{"vllm-project/vllm, executor and ray utilities"},
+			Standing:    evidence.Origin,
+			Lines: []Line{
+				vllmRay.says("unique-ip", "Every node should have a unique IP address").decides("interface-choice"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "interface-choice",
+					Title:  "VLLM_HOST_IP is the same on several nodes, or the wrong interface is used",
+					Weight: Common, Decide: "echo $VLLM_HOST_IP; hostname -I on each node",
+					Remedy: "VLLM_HOST_IP with the address of each node, before ray start",
+				},
+			},
+		},
+		{
+			ID: "RDX-386", Name: "engine-echo", Title: "the engine ended after something else had failed",
+			Explanation: "The first error above these lines is the cause.",
+			Sources:     []string{"vllm-project/vllm, v1/engine and distributed/device_communicators"},
+			Standing:    evidence.Echo,
+			Lines: []Line{
+				vllmEngine.says("root-cause", "ngine core initialization failed"),
+				vllmEngine.says("engine-start", "Engine process failed to start"),
+				vllmEngine.says("worker-init", "WorkerProc initialization failed"),
+				vllmEngine.says("engine-dead", "EngineDeadError"),
+				vllmPynccl.says("pynccl", "RuntimeError: NCCL error: "),
+				sglang.says("scheduler-exception", "Scheduler hit an exception"),
+				elastic.says("closing", "closing signal SIGTERM"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "elsewhere", Title: "the cause is in another line or another log", Weight: Common,
+					Decide: "rdmactl explain with the logs of all workers, with NCCL_DEBUG=INFO",
+					Remedy: "the first error",
+				},
+			},
+		},
+		{
+			ID:   "RDX-387",
+			Name: "custom-allreduce", Title: "vLLM's own all-reduce is off on these GPUs: NCCL is used, no fault",
+			Explanation: "It needs GPUs that reach each other directly.",
+			Sources:     []string{"vllm-project/vllm, distributed/device_communicators/custom_all_reduce.py"},
+			Standing:    evidence.Harmless,
+			Lines: []Line{
+				vllmPynccl.says("custom", "ustom allreduce is disabled because"),
+				lazyInit.says("destroy", "destroy_process_group() was not called before program exit"),
+				lazyInit.says("barrier-device", "devices used by this process are currently unknown"),
+			},
+		},
+		{
+			ID: "RDX-388", Name: "kv-transfer", Title: "prefill and decode lost each other",
+			Explanation: "The transfer of the cache between instances failed; the transfer engine's own lines " +
+				"name the cause.",
+			Sources:  []string{"sgl-project/sglang, srt/disaggregation"},
+			Standing: evidence.Waiting,
+			Lines: []Line{
+				sglangKV.says("prefill-dead", "Failed to get kvcache from prefill instance"),
+				sglangKV.says("lost-prefill", "Losing connection with prefill instance"),
+				sglangKV.says("decode-dead", "Decode instance could be dead"),
+				sglangKV.says("bootstrapping", "KVPoll.Bootstrapping"),
+				sglangKV.says("waiting-input", "KVPoll.WaitingForInput"),
+				sglangKV.says("handshake", "Decode handshake failed for request"),
+				sglangKV.says("transfer-failed", "Decode transfer failed for request"),
+				sglangKV.says("bootstrap-failed", "Prefill bootstrap failed for request"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "dead-peer", Title: "the other instance has ended, or is overloaded", Weight: Common,
+					Decide: "the log of the other instance at that time", Remedy: "what ended it",
+				},
+				{
+					Slug:   "interface-choice",
+					Title:  "the address that an instance gives to the others can't be reached",
+					Weight: Usual,
+					Decide: "the address in the bootstrap's lines, from the other node: nc -vz ADDRESS PORT",
+					Remedy: "--host and --disaggregation-ib-device; settings of Mooncake or NIXL",
+				},
+				{
+					Slug: "gid-index", Title: "the transfer engine's RDMA connections fail", Weight: Usual,
+					Decide: "rdmactl connect between the two nodes; the lines of Mooncake or UCX",
+					Remedy: "MC_GID_INDEX or UCX_IB_GID_INDEX with the routable RoCE v2 GID",
+				},
+			},
+		},
+		{
+			ID: "RDX-389", Name: "engine-device", Title: "an RDMA device is named that this node doesn't have",
+			Explanation: "Names of devices differ between nodes.",
+			Sources:     []string{"sgl-project/sglang, srt/server_args.py"},
+			Standing:    evidence.Origin,
+			Lines: []Line{
+				sglangServer.says("invalid-ib", "Invalid IB devices specified").decides("wrong-device"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "wrong-device", Title: "the name isn't one of this node's RDMA devices", Weight: Common,
+					Decide: "rdmactl detect on each node",
+					Remedy: "--disaggregation-ib-device with a name of this node",
+				},
+			},
+		},
+		{
+			ID: "RDX-390", Name: "cuda-after-fork", Title: "CUDA was used before the process was forked",
+			Explanation: "CUDA doesn't survive fork; the child process needs a new start.",
+			Sources:     []string{"pytorch/pytorch, torch/cuda/__init__.py"},
+			Standing:    evidence.Origin,
+			Lines: []Line{
+				lazyInit.says("fork", "Cannot re-initialize CUDA in forked subprocess").decides("program-fault"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "program-fault",
+					Title:  "the program uses CUDA before it starts workers by fork",
+					Weight: Common,
+					Decide: "where CUDA is first used",
+					Remedy: "the start method spawn; VLLM_WORKER_MULTIPROC_METHOD=spawn",
+				},
+			},
+		},
+	}
+}

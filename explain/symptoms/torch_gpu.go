@@ -1,0 +1,208 @@
+package symptoms
+
+import "github.com/rdmakit/rdmakit/explain/evidence"
+
+// Where PyTorch, CUDA and engines print what is about a GPU.
+var (
+	cudaText  = source{Torch, "CUDA Toolkit, cudaGetErrorString; pytorch/pytorch, c10/cuda/CUDAException.cpp"}
+	smi       = source{Torch, "NVIDIA driver, nvidia-smi"}
+	allocator = source{Torch, "pytorch/pytorch, c10/cuda/CUDACachingAllocator.cpp"}
+	lazyInit  = source{Torch, "pytorch/pytorch, torch/csrc/cuda, aten/src/ATen/cuda"}
+	vllm      = source{Torch, "vllm-project/vllm, v1/worker and v1/core"}
+	sglang    = source{Torch, "sgl-project/sglang, srt/model_executor and srt/managers"}
+)
+
+// gpuSymptoms are about the GPU of a rank: what other ranks report then only follows.
+func gpuSymptoms() []Symptom { //nolint:funlen // a table
+	return []Symptom{
+		{
+			ID: "RDX-360", Name: "gpu-memory", Title: "the memory of a GPU is full",
+			Explanation: "The rank ends, and all others wait for it until their watchdog ends them, too.",
+			Sources:     []string{"pytorch/pytorch, c10/cuda/CUDACachingAllocator.cpp"},
+			Standing:    evidence.Origin,
+			Lines: []Line{
+				allocator.says("cuda-oom", "CUDA out of memory. Tried to allocate"),
+				allocator.says("hip-oom", "HIP out of memory. Tried to allocate"),
+				cudaText.says("cuda-error-oom", "CUDA error: out of memory"),
+				vllm.says("free-memory", "Free memory on device", "less than desired GPU memory utilization").
+					speaks("gpu-taken"),
+				vllm.says("no-cache-blocks", "No available memory for the cache blocks"),
+				sglang.says("not-enough", "Not enough memory. Please try to increase --mem-fraction-static"),
+				sglang.says("unbalanced", "memory capacity is unbalanced. Some GPUs may be occupied").
+					speaks("gpu-taken"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "gpu-memory", Title: "the model, its batch or its cache doesn't fit into the GPU's memory",
+					Weight: Common + Usual, Decide: "nvidia-smi on that node while the job starts",
+					Remedy: "a smaller batch, context or share of memory, or more GPUs",
+				},
+				{
+					Slug: "gpu-taken", Title: "another process uses the memory of that GPU", Weight: Usual,
+					Decide: "nvidia-smi: the processes of the GPU",
+					Remedy: "end the other process, or choose other GPUs",
+				},
+			},
+		},
+		{
+			ID: "RDX-361", Name: "gpu-kernel-fault", Title: "a kernel on the GPU failed",
+			Explanation: "After such an error nothing works in the process any more: calls of NCCL fail because " +
+				"of it, " +
+				"and other ranks wait. The kernel that failed is an earlier one, often not NCCL's.",
+			Sources:  []string{"CUDA Runtime API, cudaError_t", "pytorch/pytorch, ProcessGroupNCCL.cpp"},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				cudaText.says("illegal-access", "CUDA error: an illegal memory access was encountered"),
+				cudaText.says("device-assert", "CUDA error: device-side assert triggered"),
+				cudaText.says("misaligned", "CUDA error: misaligned address"),
+				cudaText.says("launch-failure", "CUDA error: unspecified launch failure"),
+				cudaText.says("illegal-instruction", "CUDA error: an illegal instruction was encountered"),
+				source{Torch, "ROCm/ROCR-Runtime"}.says("rocm-fault", "Memory access fault by GPU node"),
+				source{Torch, "ROCm/ROCR-Runtime"}.says("rocm-exception", "HSA_STATUS_ERROR_EXCEPTION"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "gpu-kernel-fault",
+					Title:  "a kernel of the program or of a library reads or writes where it must not",
+					Weight: Common + Usual,
+					Decide: "CUDA_LAUNCH_BLOCKING=1 names the call; compute-sanitizer the kernel",
+					Remedy: "the program or the library of that kernel; not the network",
+				},
+				{
+					Slug: "gpu-hardware", Title: "the GPU is defective", Weight: Rare,
+					Clues:  []Clue{{Weight: Strong, Seen: string(evidence.KernelGPU)}},
+					Decide: "dmesg | grep Xid; the same job on other nodes: always the same GPU?",
+					Remedy: "drain the node, replace the GPU",
+				},
+			},
+		},
+		{
+			ID: "RDX-362", Name: "gpu-hardware", Title: "a GPU reports a hardware error",
+			Explanation: "Memory or links of the GPU failed. All ranks of the job wait for the one on that GPU.",
+			Sources:     []string{"CUDA Runtime API, cudaError_t", "NVIDIA GPU Debug Guidelines"},
+			Standing:    evidence.Origin,
+			Lines: []Line{
+				cudaText.says("ecc", "uncorrectable ECC error encountered").decides("gpu-hardware"),
+				cudaText.says("nvlink", "uncorrectable NVLink error"),
+				smi.says("gpu-lost", "GPU is lost.  Reboot the system"),
+				smi.says("no-handle", "Unable to determine the device handle for GPU"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "gpu-hardware",
+					Title:  "the GPU is defective, or has fallen off the bus",
+					Weight: Common + Strong,
+					Decide: "nvidia-smi -q -d ECC,PAGE_RETIREMENT; dmesg | grep Xid",
+					Remedy: "reset or replace the GPU; keep the node out of jobs until then",
+				},
+			},
+		},
+		{
+			ID: "RDX-363", Name: "gpu-fabric", Title: "CUDA waits for the fabric of the GPUs",
+			Explanation: "On machines with NVSwitch the GPUs can be used only after the fabric manager has " +
+				"configured " +
+				"their links.",
+			Sources:  []string{"CUDA Runtime API, cudaErrorSystemNotReady", "NVIDIA Fabric Manager User Guide"},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				cudaText.says("error-802", "Error 802: system not yet initialized"),
+				cudaText.says("not-ready", "CUDA error: system not yet initialized"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "fabric-manager",
+					Title:  "the fabric manager isn't running, or of another version than the driver",
+					Weight: Common + Strong,
+					Decide: "systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A2 Fabric",
+					Remedy: "start it, in the version of the driver; then reset the GPUs",
+				},
+				{
+					Slug: "gpu-hardware", Title: "a link of a GPU or an NVSwitch is down", Weight: Rare,
+					Decide: "nvidia-smi nvlink -s; /var/log/fabricmanager.log", Remedy: "replace the part",
+				},
+			},
+		},
+		{
+			ID: "RDX-364", Name: "gpu-missing", Title: "a rank has no GPU",
+			Explanation: "The process sees fewer GPUs than it needs: the container got none, a variable hides " +
+				"them, or " +
+				"the local rank is counted over the node's GPUs.",
+			Sources:  []string{"pytorch/pytorch, c10/cuda/CUDAFunctions.cpp"},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				lazyInit.says("no-gpu-for-nccl", "ProcessGroupNCCL is only supported with GPUs, no GPUs found"),
+				lazyInit.says("no-cuda-gpus", "No CUDA GPUs are available"),
+				lazyInit.says("no-driver", "Found no NVIDIA driver on your system"),
+				cudaText.says("no-device", "no CUDA-capable device is detected"),
+				cudaText.says("invalid-ordinal", "CUDA error: invalid device ordinal").speaks("local-rank"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "gpu-missing", Title: "the container or job step has no GPU", Weight: Common,
+					Decide: "nvidia-smi -L inside the container; CUDA_VISIBLE_DEVICES",
+					Remedy: "--gpus all, nvidia.com/gpu in the pod's limits, or --gres=gpu with Slurm",
+				},
+				{
+					Slug:   "local-rank",
+					Title:  "the local rank is larger than the number of visible GPUs",
+					Weight: Usual,
+					Decide: "LOCAL_RANK and CUDA_VISIBLE_DEVICES of the process",
+					Remedy: "as many ranks on each node as it has GPUs; the device from LOCAL_RANK, not RANK",
+				},
+			},
+		},
+		{
+			ID: "RDX-365", Name: "cuda-version", Title: "the GPU's driver and the CUDA of the program don't fit",
+			Explanation: "The driver must be as new as the CUDA libraries need, and these must have code for the " +
+				"GPU.",
+			Sources:  []string{"CUDA Compatibility, NVIDIA", "CUDA Runtime API, cudaError_t"},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				cudaText.says("driver-insufficient", "CUDA driver version is insufficient for CUDA runtime version").
+					speaks("driver-too-old"),
+				lazyInit.says("driver-old", "The NVIDIA driver on your system is too old").decides("driver-too-old"),
+				cudaText.says("ptx", "PTX was compiled with an unsupported toolchain").speaks("driver-too-old"),
+				cudaText.says("forward", "forward compatibility was attempted on non supported HW").
+					speaks("driver-too-old"),
+				cudaText.says("no-image", "no kernel image is available for execution on the device").
+					speaks("gpu-arch"),
+				lazyInit.says("arch", "is not compatible with the current PyTorch installation").speaks("gpu-arch"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "driver-too-old",
+					Title:  "the driver is older than the CUDA libraries of the program",
+					Weight: Usual,
+					Decide: "nvidia-smi: its CUDA version, against that of the image",
+					Remedy: "a newer driver, or an image with an older CUDA; no cuda-compat package on GeForce",
+				},
+				{
+					Slug: "gpu-arch", Title: "a library was built without code for this GPU", Weight: Usual,
+					Decide: "torch.cuda.get_arch_list(); cuobjdump --list-elf of the library",
+					Remedy: "a build with the GPU's architecture, such as sm_90 or sm_120",
+				},
+			},
+		},
+		{
+			ID: "RDX-366", Name: "gpu-peer-access", Title: "two GPUs of a node can't reach each other's memory",
+			Explanation: "Consumer cards, IOMMU and virtual machines can rule out direct access.",
+			Sources:     []string{"CUDA Runtime API, cudaErrorPeerAccessUnsupported"},
+			Standing:    evidence.Failed,
+			Lines: []Line{
+				cudaText.says("peer-unsupported", "peer access is not supported between these two devices"),
+				cudaText.says("peer-resources", "peer mapping resources exhausted"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "gpu-p2p", Title: "these GPUs have no direct access to each other", Weight: Common,
+					Decide: "nvidia-smi topo -p2p r",
+					Remedy: "NCCL_P2P_DISABLE=1, or the library's setting without P2P",
+				},
+				{
+					Slug: "acs", Title: "ACS or IOMMU between the GPUs", Weight: Usual,
+					Decide: "rdmactl doctor --only acs,iommu", Remedy: "ACS off, iommu=pt",
+				},
+			},
+		},
+	}
+}
