@@ -7,6 +7,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/facts"
+	"github.com/rdmakit/rdmakit/explain/forms/fabric"
 	"github.com/rdmakit/rdmakit/explain/rules"
 )
 
@@ -21,6 +22,7 @@ const (
 	VerdictFault   Verdict = "fault"   // a cause is named
 	VerdictUnknown Verdict = "unknown" // something failed, and no rule knows why
 	VerdictHealthy Verdict = "healthy" // known programs, and nothing that looks like a fault
+	VerdictFacts   Verdict = "facts"   // output of commands about a node, and no log of a program
 	VerdictNothing Verdict = "nothing" // no line of a known program
 )
 
@@ -187,9 +189,12 @@ type InputDocument struct {
 
 // Verdict returns what the report comes to.
 func (r *Report) Verdict() Verdict {
-	recognized := false
+	recognized, judged := false, false
 	for _, in := range r.Inputs {
 		recognized = recognized || len(in.Recognized) > 0
+		for program := range in.Recognized {
+			judged = judged || program != fabric.CommandsProgram
+		}
 	}
 	switch {
 	case !recognized:
@@ -198,6 +203,8 @@ func (r *Report) Verdict() Verdict {
 		return VerdictFault
 	case len(r.Facts.Failures) > 0:
 		return VerdictUnknown
+	case !judged:
+		return VerdictFacts
 	}
 	return VerdictHealthy
 }

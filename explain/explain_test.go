@@ -41,7 +41,10 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"fault", sample, explain.VerdictFault},
 		{"healthy", "NCCL version 2.21.5+cuda12.4\nn:1:2 [0] NCCL INFO Using network IB\n", explain.VerdictHealthy},
-		{"unknown", "n:1:2 [0] NCCL INFO x.cc:1 -> 6\n", explain.VerdictUnknown},
+		{"unknown", "n:1:2 [0] x.cc:1 NCCL WARN Something new\n", explain.VerdictUnknown},
+		{"echo", "n:1:2 [0] NCCL INFO x.cc:1 -> 6\n", explain.VerdictFault},
+		{"facts", "open files                          (-n) 1024\n", explain.VerdictFacts},
+		{"trouble", "libfabric:1:2::efa:mr:f():1<warn> Unable to do something new\n", explain.VerdictUnknown},
 		{"something else", "a text\n", explain.VerdictNothing},
 		{"empty", "", explain.VerdictNothing},
 		{"binary", strings.Repeat("\x00\x01\x02", 999), explain.VerdictNothing},

@@ -18,6 +18,8 @@ func (d *Document) Markdown() []byte {
 		b.WriteString("### Something failed, and no rule knows why\n")
 	case VerdictHealthy:
 		b.WriteString("### Nothing wrong seen\n")
+	case VerdictFacts:
+		b.WriteString("### Facts only: no log of a program\n")
 	case VerdictNothing:
 		b.WriteString("### No line of a known program\n")
 	}

@@ -4,6 +4,10 @@ package evidence
 // the ID of the rule, "line" the name of the line; the others depend on the line.
 const Symptom Kind = "symptom"
 
+// OtherFailure is the kind of lines of a known program that are of no known form and say that
+// something failed. Field "program" is the program.
+const OtherFailure Kind = "failure.other"
+
 // Kinds of events of NCCL and RCCL, with their fields in brackets. Field "library" is "nccl" or
 // "rccl"; devices are verbs devices without port, and "port" is beside them.
 const (

@@ -12,7 +12,7 @@ import (
 
 // failureKinds are the events that can be the origin of what went wrong.
 var failureKinds = []evidence.Kind{
-	evidence.Symptom,
+	evidence.Symptom, evidence.OtherFailure,
 	evidence.NCCLCompletion,
 	evidence.NCCLVerb,
 	evidence.NCCLAsync,

@@ -6,6 +6,9 @@
 package forms
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/rdmakit/rdmakit/explain/evidence"
 )
 
@@ -21,6 +24,9 @@ type Table struct {
 	// Strict reports that the markers are words that others print too: a line counts as recognized
 	// only if one of the forms matches.
 	Strict bool
+	// Trouble are words in lines of the program that say that something failed. A line of none of
+	// the forms with one of them is an event of kind [evidence.OtherFailure].
+	Trouble []string
 	// Split, if set, cuts a line in which the lines of several processes are glued together.
 	Split func(text string) []string
 	// Follow, if set, returns a reader of what the program prints over several lines.
@@ -126,12 +132,25 @@ func (m *Matcher) Read(l *evidence.Line) []*evidence.Event {
 		}
 	}
 	for i := range m.states {
-		if m.marked[i] && !m.states[i].Strict {
-			m.counts[m.states[i].Program]++
+		if t := &m.states[i]; m.marked[i] && !t.Strict {
+			m.counts[t.Program]++
+			m.trouble(t, l)
 			break
 		}
 	}
 	return m.found
+}
+
+// trouble adds an event for a line of no known form that says that something failed.
+func (m *Matcher) trouble(t *state, l *evidence.Line) {
+	if !slices.ContainsFunc(t.Trouble, func(word string) bool { return strings.Contains(l.Text, word) }) {
+		return
+	}
+	m.found = append(m.found, &evidence.Event{
+		Kind: evidence.OtherFailure, Place: l.Place, Process: l.Process, Time: l.Time, Severity: evidence.Error,
+		Standing: evidence.Vague, Fields: evidence.Fields{"program": t.Program}, Form: t.Program + "/trouble",
+		Text: strings.TrimSpace(l.Text),
+	})
 }
 
 // match adds the event of the first form that the line has.

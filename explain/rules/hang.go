@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
@@ -37,6 +38,13 @@ func hangRules() []Rule {
 						from("ydb-platform/nbs#5790")
 				},
 			),
+		},
+		{
+			ID: "RDX-174", Name: "echoes-only", Title: "these logs only show consequences",
+			Explanation: "Closed connections, aborted communicators and the error classes of NCCL follow from " +
+				"something else. It is in the log of another rank, or was not logged.",
+			Sources: []string{"NVIDIA/nccl, src/misc/socket.cc", "pytorch/pytorch, NCCLUtils.hpp"},
+			Find:    findEchoes,
 		},
 		{
 			ID: "RDX-172", Name: "port-down", Title: "a port is down",
@@ -193,4 +201,34 @@ func isWaiting(k evidence.Kind) bool {
 	return strings.HasPrefix(s, "torch.") || strings.HasPrefix(s, "vllm.") || strings.HasPrefix(s, "ray.") ||
 		strings.HasPrefix(s, "python.") || strings.HasPrefix(s, "program.") || strings.HasPrefix(s, "mpi.") ||
 		strings.HasPrefix(s, "nccl.end") || strings.HasPrefix(s, "nccl.return")
+}
+
+// echoKinds are the events of [findEchoes]: the rules of the others say what they mean.
+var echoKinds = []evidence.Kind{
+	evidence.NCCLPeerClosed, evidence.NCCLProxy, evidence.NCCLReturn, evidence.NCCLResult, evidence.TorchNCCLError,
+	evidence.TorchException, evidence.MPIError, evidence.RayError,
+}
+
+// findEchoes reports consequences if nothing else failed in these inputs.
+func findEchoes(f *facts.Facts) []Finding {
+	if len(f.Failures) != 1 || !slices.Contains(echoKinds, f.Failures[0].Event.Kind) {
+		return nil
+	}
+	x := f.Failures[0]
+	list := append([]*evidence.Event{x.Event}, x.Echoes...)
+	c := &candidates{}
+	dead := c.add("dead-peer", "another rank ended first, or its node lost the network", usual)
+	for _, e := range list {
+		if e.Kind == evidence.NCCLPeerClosed || e.Fields["class"] == "ncclRemoteError" {
+			dead.supports(strong, e.Text, e.Place)
+			break
+		}
+	}
+	dead.todo("the logs of all ranks: the first that ends; dmesg of the node that others name", "what ended it")
+	c.add("elsewhere", "the cause was not logged: NCCL prints it as a warning", common).
+		todo("the same job with NCCL_DEBUG=WARN, or INFO", "the first warning")
+	return []Finding{{
+		What:    where(x) + " reports only consequences: " + x.Event.Text,
+		Failure: x, Events: list[:1], Causes: c.causes(),
+	}}
 }

@@ -93,6 +93,9 @@ func findNoDevice(f *facts.Facts) []Finding {
 	if v, _, ok := variable(f, "NCCL_NET"); ok && strings.EqualFold(v, "socket") {
 		return nil
 	}
+	if oneNode(f) && noNetwork == nil && len(ucx)+len(device) == 0 {
+		return nil // nothing goes over the network
+	}
 	c := &candidates{}
 	var lines []*evidence.Event
 	for _, e := range []*evidence.Event{none, noNetwork, sockets, library} {
@@ -118,6 +121,24 @@ func findNoDevice(f *facts.Facts) []Finding {
 		}
 	}
 	return []Finding{finding}
+}
+
+// oneNode reports whether lines show that all ranks are on one node.
+func oneNode(f *facts.Facts) bool {
+	one := false
+	for e := range f.Store.Of(evidence.NCCLRanks) {
+		if e.Fields["nnodes"] != "1" {
+			return false
+		}
+		one = true
+	}
+	var with []*facts.Node
+	for _, n := range f.Nodes {
+		if len(n.Ranks) > 0 {
+			with = append(with, n)
+		}
+	}
+	return one || f.Ranks > 0 && len(with) == 1 && len(with[0].Ranks) == f.Ranks
 }
 
 // used reports whether a node uses a network.

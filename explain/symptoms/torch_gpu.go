@@ -6,6 +6,8 @@ import "github.com/rdmakit/rdmakit/explain/evidence"
 var (
 	cudaText  = source{Torch, "CUDA Toolkit, cudaGetErrorString; pytorch/pytorch, c10/cuda/CUDAException.cpp"}
 	smi       = source{Torch, "NVIDIA driver, nvidia-smi"}
+	hip       = source{Torch, "ROCm/clr, rocclr and hipamd"}
+	ncclTests = source{Torch, "NVIDIA/nccl-tests, src/common.h"}
 	allocator = source{Torch, "pytorch/pytorch, c10/cuda/CUDACachingAllocator.cpp"}
 	lazyInit  = source{Torch, "pytorch/pytorch, torch/csrc/cuda, aten/src/ATen/cuda"}
 	vllm      = source{Torch, "vllm-project/vllm, v1/worker and v1/core"}
@@ -24,6 +26,8 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				allocator.says("cuda-oom", "CUDA out of memory. Tried to allocate"),
 				allocator.says("hip-oom", "HIP out of memory. Tried to allocate"),
 				cudaText.says("cuda-error-oom", "CUDA error: out of memory"),
+				ncclTests.says("tests-oom", "Test CUDA failure", "'out of memory'"),
+				ncclTests.says("tests-hip-oom", "Test HIP failure", "hipErrorOutOfMemory"),
 				vllm.says("free-memory", "Free memory on device", "less than desired GPU memory utilization").
 					speaks("gpu-taken"),
 				vllm.says("no-cache-blocks", "No available memory for the cache blocks"),
@@ -53,6 +57,7 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Failed,
 			Lines: []Line{
 				cudaText.says("illegal-access", "CUDA error: an illegal memory access was encountered"),
+				ncclTests.says("tests-illegal", "Test CUDA failure", "an illegal memory access was encountered"),
 				cudaText.says("device-assert", "CUDA error: device-side assert triggered"),
 				cudaText.says("misaligned", "CUDA error: misaligned address"),
 				cudaText.says("launch-failure", "CUDA error: unspecified launch failure"),
@@ -107,6 +112,7 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				cudaText.says("error-802", "Error 802: system not yet initialized"),
 				cudaText.says("not-ready", "CUDA error: system not yet initialized"),
+				ncclTests.says("tests-not-ready", "Test CUDA failure", "system not yet initialized"),
 			},
 			Causes: []Cause{
 				{
@@ -134,6 +140,9 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				lazyInit.says("no-cuda-gpus", "No CUDA GPUs are available"),
 				lazyInit.says("no-driver", "Found no NVIDIA driver on your system"),
 				cudaText.says("no-device", "no CUDA-capable device is detected"),
+				ncclTests.says("tests-ordinal", "Test CUDA failure", "invalid device ordinal"),
+				ncclTests.says("tests-hip-device", "Test HIP failure", "hipErrorInvalidDevice"),
+				ncclTests.says("tests-hip-none", "Test HIP failure", "hipErrorNoDevice"),
 				cudaText.says("invalid-ordinal", "CUDA error: invalid device ordinal").speaks("local-rank"),
 			},
 			Causes: []Cause{
@@ -180,6 +189,42 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "gpu-arch", Title: "a library was built without code for this GPU", Weight: Usual,
 					Decide: "torch.cuda.get_arch_list(); cuobjdump --list-elf of the library",
 					Remedy: "a build with the GPU's architecture, such as sm_90 or sm_120",
+				},
+			},
+		},
+		{
+			ID: "RDX-393", Name: "gpu-ipc", Title: "two processes can't share memory of a GPU",
+			Explanation: "Handles of GPU memory pass between processes of a node. Containers need one PID and IPC " +
+				"namespace, and the allocator must make memory that can be shared.",
+			Sources:  []string{"CUDA Runtime API, cudaIpcGetMemHandle", "ROCm/rocm-systems#2209"},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				cudaText.says("ipc-get", "cudaIpcGetMemHandle", "failed"),
+				cudaText.says("ipc-open", "cudaIpcOpenMemHandle", "failed"),
+				hip.says("hip-ipc-create", "IPC memory creation failed for memory"),
+				hip.says("hip-ipc-memory", "Failed to create memory for IPC"),
+				hip.says("hip-ipc-get", "hipIpcGetMemHandle", "invalid argument"),
+				hip.says("hip-ipc-open", "hipIpcOpenMemHandle", "failed"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "gpu-ipc", Title: "the memory was allocated in a way that can't be shared",
+					Weight: Usual,
+					Clues: []Clue{
+						{Weight: Strong, Variable: "HSA_ENABLE_IPC_MODE_LEGACY"},
+						{Weight: Strong, Variable: "PYTORCH_CUDA_ALLOC_CONF"},
+					},
+					Decide: "env | grep -e HSA_ENABLE_IPC_MODE_LEGACY -e ALLOC_CONF",
+					Remedy: "unset HSA_ENABLE_IPC_MODE_LEGACY; no expandable_segments",
+				},
+				{
+					Slug: "not-privileged", Title: "the containers have namespaces of their own", Weight: Usual,
+					Decide: "the same in one container, or with --ipc=host --pid=host",
+					Remedy: "--ipc=host; with ROCm --cap-add=SYS_PTRACE and --security-opt seccomp=unconfined",
+				},
+				{
+					Slug: "gpu-p2p", Title: "the GPUs have no direct access to each other", Weight: Rare,
+					Decide: "nvidia-smi topo -p2p r", Remedy: "NCCL_P2P_DISABLE=1",
 				},
 			},
 		},

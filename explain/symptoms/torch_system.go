@@ -7,6 +7,9 @@ var (
 	dataLoader = source{Torch, "pytorch/pytorch, torch/utils/data/_utils/signal_handling.py"}
 	sharedFile = source{Torch, "pytorch/pytorch, aten/src/ATen/MapAllocator.cpp"}
 	elastic    = source{Torch, "pytorch/pytorch, torch/distributed/elastic"}
+	posix      = source{Torch, "GNU C library and OpenMP run times, pthread_create"}
+	ucxDebug   = source{Torch, "openucx/ucx, src/ucs/debug/debug.c"}
+	ompiDebug  = source{Torch, "open-mpi/ompi, opal/util/stacktrace.c"}
 	python     = source{Torch, "Python, errors of the operating system"}
 	loader     = source{Torch, "glibc, elf/dl-load.c and elf/dl-lookup.c"}
 	ray        = source{Torch, "ray-project/ray, raylet and gcs"}
@@ -61,6 +64,60 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "file-limit", Title: "the limit of open files is too small", Weight: Common,
 					Decide: "ulimit -n as the job's user; ls /proc/PID/fd | wc -l",
 					Remedy: "ulimit -n 1048576, LimitNOFILE of the service, or --ulimit nofile of the container",
+				},
+			},
+		},
+		{
+			ID: "RDX-391", Name: "thread-limit", Title: "a process could start no further thread or process",
+			Explanation: "The limit of processes of the user, of the container or of the kernel is reached: threads " +
+				"count.",
+			Sources:  []string{"pthread_create(3)", "setrlimit(2)"},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				posix.says("pthread", "pthread_create failed", "Resource temporarily unavailable").
+					decides("thread-limit"),
+				python.says("new-thread", "RuntimeError: can't start new thread").speaks("thread-limit"),
+				posix.says("openblas", "blas_thread_init: pthread_create failed").speaks("thread-limit"),
+				posix.says("fork-retry", "fork: retry: Resource temporarily unavailable").decides("thread-limit"),
+				posix.says("libgomp", "libgomp: Thread creation failed").speaks("thread-limit"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "thread-limit", Title: "the limit of processes and threads is too small", Weight: Common,
+					Decide: "ulimit -u; cat /sys/fs/cgroup/pids.max in the container",
+					Remedy: "a larger limit (--pids-limit, podPidsLimit, LimitNPROC), or OMP_NUM_THREADS=1",
+				},
+				{
+					Slug: "host-memory", Title: "no memory for the thread's stack", Weight: Rare,
+					Decide: "free -g; ulimit -v", Remedy: "more memory",
+				},
+			},
+		},
+		{
+			ID: "RDX-392", Name: "gpu-library-file", Title: "a file of a GPU library could not be opened",
+			Explanation: "The library's kernels are in files of its own. If other ranks could load it, the limit of " +
+				"open " +
+				"files is reached.",
+			Sources:  []string{"ROCm/hipBLASLt", "pytorch/pytorch#137695"},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				source{Torch, "ROCm/hipBLASLt"}.says("hipblaslt", "rocblaslt error: Could not load"),
+				source{Torch, "ROCm/rocBLAS"}.says("rocblas", "rocBLAS error: Cannot read"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "missing-library", Title: "the file is missing, or the library has no kernels for this GPU",
+					Weight: Usual, Decide: "ls of the file in the line", Remedy: "the complete package for this GPU",
+				},
+				{
+					Slug: "file-limit", Title: "the limit of open files is too small", Weight: Rare,
+					Clues: []Clue{
+						{
+							Weight: Strong, Seen: string(evidence.Setting), SeenField: "value", SeenIs: []string{"1024"},
+							Text: "the limit of open files is 1024",
+						},
+					},
+					Decide: "ulimit -n as the job's user; fewer ranks work", Remedy: "ulimit -n 1048576",
 				},
 			},
 		},
@@ -167,6 +224,11 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 				elastic.says("sigsegv", "Signal 11 (SIGSEGV) received by PID"),
 				elastic.says("exit-11", "failed (exitcode: -11)"),
 				elastic.says("sigfpe", "Signal 8 (SIGFPE) received by PID"),
+				ucxDebug.says("caught-11", "Caught signal 11 (Segmentation fault"),
+				ucxDebug.says("caught-7", "Caught signal 7 (Bus error").speaks("shm-too-small"),
+				ucxDebug.says("caught-8", "Caught signal 8 (Floating point exception"),
+				ompiDebug.says("ompi-segv", "Signal: Segmentation fault (11)"),
+				ompiDebug.says("ompi-bus", "Signal: Bus error (7)").speaks("shm-too-small"),
 			},
 			Causes: []Cause{
 				{
@@ -175,6 +237,12 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Common,
 					Decide: "gdb -batch -ex bt PROGRAM core; faulthandler of Python",
 					Remedy: "matching versions of the libraries in the stack",
+				},
+				{
+					Slug:   "shm-too-small",
+					Title:  "/dev/shm is full: a write to shared memory raises SIGBUS",
+					Weight: Rare,
+					Decide: "df -h /dev/shm in the container", Remedy: "--shm-size=16g or --ipc=host",
 				},
 				{
 					Slug:   "version-mismatch",

@@ -8,12 +8,16 @@ import (
 	"github.com/rdmakit/rdmakit/explain/forms"
 )
 
+// CommandsProgram is the name of the table of output of commands: it says what a node is like and
+// nothing about a job.
+const CommandsProgram = "output of commands"
+
 // Commands returns the forms of output of commands.
 func Commands() forms.Table {
 	return forms.Table{
-		Program: "output of commands",
+		Program: CommandsProgram,
 		Markers: []string{
-			"ACSCtl:", "ax locked memory", "ulimit -l", "CmaTotal:", "aarch64 GNU/Linux",
+			"ACSCtl:", "ax locked memory", "open files   ", "ulimit -l", "CmaTotal:", "aarch64 GNU/Linux",
 			"-nvidia aarch64", "-generic aarch64",
 			"-64k aarch64", "BOOT_IMAGE=", "node_guid:",
 			"hca_id:", "Infiniband device '", " physical_state ", "netns shared", "netns exclusive", "n_gids_found=",
@@ -40,6 +44,14 @@ func commandRows() []forms.Row {
 				words := strings.Fields(m)
 				f["name"], f["value"] = "memlock", words[len(words)-1]
 				return strings.Contains(m, "-l)") && limit(f["value"])
+			},
+		},
+		{
+			Name: "nofile", Kind: evidence.Setting, Anchor: "open files ", Info: true, Source: "ulimit -a",
+			Parse: func(m, before string, f evidence.Fields) bool {
+				words := strings.Fields(m)
+				f["name"], f["value"] = "nofile", words[len(words)-1]
+				return before == "" && strings.Contains(m, "-n)") && limit(f["value"])
 			},
 		},
 		{

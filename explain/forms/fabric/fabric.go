@@ -46,6 +46,7 @@ func OpenSM() forms.Table {
 func Kubernetes() forms.Table {
 	return forms.Table{
 		Program: "Kubernetes networking",
+		Trouble: []string{"failed", "Failed", "error"},
 		Markers: []string{
 			"SRIOV-CNI failed", "SRI-OV CNI failed", "failed to configure VF", "GUID is not valid", "RDMA subsystem",
 			"RDMA Shared Device Plugin", "missing RDMA device spec", "RDMA modules are not loaded",

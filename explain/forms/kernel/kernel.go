@@ -17,6 +17,7 @@ import (
 func Table() forms.Table {
 	return forms.Table{
 		Program: "Linux kernel",
+		Trouble: []string{"failed", "Failed", ": error"},
 		Markers: []string{
 			"mlx5_core ", "mlx5_core: ", "mlx5_core.", "mlx5_ib", "mlx4_core ", "mlx4_ib", "mlx4_en",
 			"infiniband mlx", "infiniband roce", "infiniband ib", "infiniband rdma", "infiniband bnxt_re",

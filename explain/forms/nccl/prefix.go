@@ -28,6 +28,9 @@ type head struct {
 // split returns the head and the message of a line with INFO or WARN (src/debug.cc of NCCL).
 func split(text string) (head, string, bool) {
 	for _, level := range levels {
+		if message, ok := strings.CutPrefix(text, level.word[1:]); ok && level.word != " WARN " {
+			return head{severity: level.severity}, message, true
+		}
 		before, message, ok := strings.Cut(text, level.word)
 		if !ok {
 			continue

@@ -32,9 +32,11 @@ func Table() forms.Table {
 }
 
 // Symptoms returns the lines of NCCL and RCCL that package symptoms has.
+// Programs print the last warning of NCCL without its prefix, so the texts themselves are markers.
 func Symptoms() forms.Table {
-	t := forms.Table{Program: symptoms.NCCL, Strict: true, Markers: markers(), Split: splitGlued}
+	t := forms.Table{Program: symptoms.NCCL, Strict: true, Split: splitGlued}
 	for _, m := range symptoms.Of(symptoms.NCCL) {
+		t.Markers = append(t.Markers, m.Line.All[0])
 		x := forms.SymptomRow(m)
 		r := row{name: x.Name, kind: x.Kind, anchor: x.Anchor, source: x.Source, parse: x.Parse, standing: x.Standing}
 		t.Forms = append(t.Forms, r.form())
@@ -46,6 +48,9 @@ func Symptoms() forms.Table {
 func markers() []string {
 	return []string{
 		"NCCL INFO ", "NCCL WARN ", "NCCL version ", "RCCL version", "] misc/", "] include/", "] transport/",
+		// Programs print the last warning of NCCL without its prefix.
+		"NET/IB : Got completion", "NET/IB: Got completion", "NET/OFI ", "Call to ibv_", "socketProgress",
+		"socketPollConnect", "Connection closed by remote peer", "socketStartConnect",
 	}
 }
 
@@ -99,6 +104,9 @@ func (r *row) read(l *evidence.Line, at int, e *evidence.Event) bool {
 		e.Since, e.Until = "", ""
 	}
 	e.Text, e.Severity, e.Standing = message, h.severity, r.standing
+	if !ok && r.kind == evidence.Symptom {
+		e.Severity = evidence.Error
+	}
 	if h.host != "" {
 		e.Process.Host, e.Process.PID = h.host, h.pid
 	}

@@ -15,6 +15,7 @@ import (
 func Table() forms.Table {
 	return forms.Table{
 		Program: "NVSHMEM and DeepEP",
+		Trouble: []string{"failed", "ERROR"},
 		Markers: []string{
 			"nvshmem", "NVSHMEM v", "NVSHMEM WARN", "ibgda.cpp", "ibrc.cpp", "ibdevx.cpp", "non-zero status: ",
 			": NULL value ", "DeepEP", "cannot allocate buffer on the specified memory type",

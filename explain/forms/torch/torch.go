@@ -115,6 +115,17 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Source: "pytorch/gloo, gloo/transport/tcp/helpers.h", Parse: parseGloo,
 		},
 		{
+			Name: "gloo-connect", Kind: evidence.GlooConnect, Anchor: "gloo/transport/tcp/pair.cc",
+			Source: "pytorch/gloo, gloo/transport/tcp/pair.cc",
+			Parse: func(m, _ string, f evidence.Fields) bool { // "… connect [127.0.1.1]:58641: Connection refused"
+				_, rest, ok := strings.Cut(m, "] connect [")
+				f["remote"], rest, _ = strings.Cut(rest, "]:")
+				f["port"], _, _ = strings.Cut(rest, ":")
+				f["errno"] = posix.Errno(m)
+				return ok
+			},
+		},
+		{
 			Name: "gloo-closed", Kind: evidence.PythonTraceback, Anchor: "gloo/transport/tcp/pair.cc",
 			Source: "pytorch/gloo, gloo/transport/tcp/pair.cc",
 		},

@@ -207,6 +207,7 @@ func efaRow(name, anchor string) forms.Row {
 func Libfabric() forms.Table {
 	return forms.Table{
 		Program: "libfabric and MPI",
+		Trouble: []string{"<warn>"},
 		Markers: []string{
 			"libfabric:", "NET/OFI ", "MPI_ABORT was invoked", "exited on signal ", "IBV_EVENT_PORT_ERR", "btl_openib_",
 			"Unresponsive remote", "Unreachable remote", "Unable to insert remote address",

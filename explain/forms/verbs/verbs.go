@@ -25,6 +25,7 @@ const (
 func Perftest() forms.Table { //nolint:funlen // a table
 	return forms.Table{
 		Program: "perftest",
+		Trouble: []string{"Couldn't", "Failed", "failed", "Unable to"},
 		Markers: []string{
 			" address: LID ", " GID: 00:", " GID: 254:", " GID: 32:", " GID: 253:", " syndrom 0x",
 			"Completion with error at ", "Failed to modify QP", "HCA's through the link", "allocate MR",

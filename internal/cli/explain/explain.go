@@ -219,7 +219,7 @@ func exit(r *explain.Report) error {
 			return errors.Join(unread...)
 		}
 		return cli.ExitSilently(cli.ExitNotFound)
-	case explain.VerdictUnknown:
+	case explain.VerdictUnknown, explain.VerdictFacts:
 		return cli.ExitSilently(cli.ExitPartial)
 	}
 	if len(unread) > 0 {

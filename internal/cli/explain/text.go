@@ -137,6 +137,8 @@ func headline(d *explain.Document) output.Block {
 		return t
 	case explain.VerdictUnknown:
 		return output.Line(output.Warn("something failed, and no rule knows why"))
+	case explain.VerdictFacts:
+		return output.Line(output.Warn("facts only: no log of a program, so nothing was judged"))
 	case explain.VerdictNothing:
 		return output.Line(output.Warn("no line of a known program"))
 	}

@@ -94,6 +94,8 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "fabric-manager", Meaning: "the fabric manager of NVSwitch isn't running, or doesn't fit"},
 		{Name: "driver-too-old", Meaning: "the GPU's driver is older than the CUDA libraries need"},
 		{Name: "shm-too-small", Meaning: "/dev/shm is too small or full"},
+		{Name: "thread-limit", Meaning: "the limit of processes and threads is too small"},
+		{Name: "gpu-ipc", Meaning: "memory of a GPU can't be shared between processes"},
 		{Name: "file-limit", Meaning: "the limit of open files is too small"},
 		{Name: "host-memory", Meaning: "the node, or a container's limit, ran out of memory"},
 		{Name: "process-crash", Meaning: "a process crashed in native code"},
