@@ -12,7 +12,7 @@ func All() []Rule {
 	return slices.Concat(
 		[]Rule{timeoutRule()}, completionRules(), []Rule{modifyRule()}, memoryRules(), networkRules(), eventRules(),
 		hangRules(), programRules(), systemRules(), slowRules(),
-		symptomRules(),
+		[]Rule{errnoRule()}, symptomRules(),
 		asWitnesses(slices.Concat(ownRules(), comparisonRules(), captureRules())),
 	)
 }
@@ -37,6 +37,13 @@ func Judge(f *facts.Facts, all []Rule) []Finding {
 			}
 			rank(finding.Causes)
 			finding.Causes = finding.Causes[:min(len(finding.Causes), maxCauses)]
+			findings = append(findings, finding)
+		}
+	}
+	if i := slices.IndexFunc(all, func(r Rule) bool { return r.ID == errnoRule().ID }); i >= 0 {
+		for _, finding := range leftovers(f, findings) {
+			finding.Rule = &all[i]
+			rank(finding.Causes)
 			findings = append(findings, finding)
 		}
 	}

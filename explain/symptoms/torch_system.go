@@ -113,7 +113,8 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "file-limit", Title: "the limit of open files is too small", Weight: Rare,
 					Clues: []Clue{
 						{
-							Weight: Strong, Seen: string(evidence.Setting), SeenField: "value", SeenIs: []string{"1024"},
+							Weight: Strong, Seen: string(evidence.Setting),
+							SeenField: "value", SeenIs: []string{"1024"},
 							Text: "the limit of open files is 1024",
 						},
 					},
