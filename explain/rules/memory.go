@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/facts"
@@ -131,9 +132,15 @@ func peermem(f *facts.Facts, c *candidates, x *facts.Failure) {
 		b.supports(decisive, e.Text, e.Place)
 	}
 	b.todo("dmesg | grep peer", "reinstall the driver after OFED").from("Mellanox/nv_peer_memory#79")
-	c.add("gdr-off", "the kind of GPU memory isn't supported: virtual GPU, or an allocator with virtual "+
-		"addresses", rare).
-		todo("the program with host memory", "another allocator, or no GPU Direct")
+	kind := c.add("gdr-off", "this GPU memory can't be registered: an allocator with virtual addresses "+
+		"(expandable_segments), or a virtual GPU", rare)
+	if v, places, ok := variable(f, "PYTORCH_CUDA_ALLOC_CONF"); ok && strings.Contains(v, "expandable_segments") {
+		kind.supports(decisive, "PYTORCH_CUDA_ALLOC_CONF="+v, places...)
+	}
+	kind.supportsIf(x.Event.Fields["errno"] == "14", usual, "errno 14: the kernel can't pin that address", x.Event.Place).
+		todo("echo $PYTORCH_CUDA_ALLOC_CONF; the program with host memory",
+			"no expandable_segments, DMA-BUF, or no GPU Direct").
+		from("kvcache-ai/Mooncake#351")
 }
 
 func findCreate(f *facts.Facts) []Finding {

@@ -87,7 +87,7 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 		case possible && good != nil && len(bad) == 0: // index 0 is a link-local one: another index is in use
 		case possible:
 			w := hint
-			if certain {
+			if certain && link(list[0]) == facts.LinkRoCE {
 				w = strong
 			}
 			gid.supports(w, "NCCL before 2.21 uses GID index 0 unless NCCL_IB_GID_INDEX is set", l.Place()...)
@@ -103,7 +103,7 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 	gid.opposesIf(known && !atOnce, strong, "it worked for minutes before, with the same GID")
 	gid.todo(
 		"rdmactl doctor --only gid-routable on both nodes; show_gids lists the tables",
-		"with NCCL 2.21 or later unset NCCL_IB_GID_INDEX; else set the index of the routable RoCE v2 GID on each node",
+		gidRemedy(list[0]),
 	).
 		from("NVIDIA/nccl#426", "pytorch/pytorch#81628")
 
@@ -213,9 +213,15 @@ func timeoutCommon(f *facts.Facts, c *candidates, list []*facts.Failure, s scope
 			break
 		}
 	}
-	rails.todo("rdmactl cluster verify --hosts NODE1,NODE2: which cards reach each other", "NCCL_CROSS_NIC=0 on "+
-		"rail-only fabrics; "+
-		"NCCL_IB_HCA with the ports that are connected").from("NVIDIA/nccl#2013")
+	for _, x := range list {
+		if peer := peerDevice(x); peer != "" && x.Device != "" && peer != x.Device {
+			rails.supports(usual+hint, fmt.Sprintf("%s was paired with %s of the peer: another rail", x.Device, peer),
+				x.Event.Place)
+			break
+		}
+	}
+	rails.todo("rdmactl cluster verify --hosts NODE1,NODE2: which cards reach each other", railRemedy(list[0])).
+		from("NVIDIA/nccl#2013")
 }
 
 // deadPeer is about a peer that was gone before.
