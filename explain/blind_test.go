@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -132,6 +133,27 @@ func TestVersionContradiction(t *testing.T) {
 		d := explainAll(t, "job.log", c.log)
 		if got := d.Facts.Libraries[0].Contradiction; (got != "") != c.want {
 			t.Errorf("%s: contradiction = %q, want one: %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Names of inputs and users are hidden, too, and stay apart from each other.
+func TestRedactNames(t *testing.T) {
+	text := header + "gpu-a:100:140 [0] new.cc:1 NCCL WARN new of /home/alice/run failed: Too many open files\n"
+	d := explainAll(t, "/data/secret/gpu-a.log", text, "/data/secret/gpu-a.log.1", text)
+	d.Redact(func(s string) string { return s })
+	data, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"secret", "alice", "gpu-a"} {
+		if strings.Contains(string(data), secret) {
+			t.Errorf("the redacted document contains %s: %s", secret, data)
+		}
+	}
+	for _, name := range []string{`"file":"input-1.log"`, `"name":"input-2"`, "/home/user/run", "node-1"} {
+		if !strings.Contains(string(data), name) {
+			t.Errorf("the redacted document lacks %s: %s", name, data)
 		}
 	}
 }

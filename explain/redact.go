@@ -3,19 +3,30 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// Redact replaces the names of nodes, and gives all other text to replace, which hides addresses in
-// it. Nodes become "node-1", "node-2" in the order of the facts, so that relations between them
-// stay visible.
+// Redact replaces the names of nodes, inputs and users, and gives all other text to replace, which
+// hides addresses in it. Nodes become "node-1", "node-2" in the order of the facts, and inputs
+// "input-1.log", so that relations between them stay visible.
 func (d *Document) Redact(replace func(string) string) {
 	type alias struct{ name, by string }
 	var list []alias
+	inputs := map[string]bool{"-": true}
+	for i, in := range d.Inputs {
+		if !inputs[in.Name] {
+			list = append(list, alias{in.Name, fmt.Sprintf("input-%d", i+1) + kindOf(in.Name)})
+		}
+		inputs[in.Name] = true
+	}
 	for i, n := range d.Facts.Nodes {
-		list = append(list, alias{n.Name, fmt.Sprintf("node-%d", i+1)})
+		if !inputs[n.Name] { // a node without a name has that of its input
+			list = append(list, alias{n.Name, fmt.Sprintf("node-%d", i+1)})
+		}
 	}
 	// The longest name first: a name can be the beginning of another one.
 	slices.SortFunc(list, func(a, b alias) int { return cmp.Compare(len(b.name), len(a.name)) })
@@ -23,10 +34,22 @@ func (d *Document) Redact(replace func(string) string) {
 		for _, a := range list {
 			s = replaceWord(s, a.name, a.by)
 		}
-		return replace(s)
+		return homes.ReplaceAllString(replace(s), "${1}user")
 	}
 	walkStrings(reflect.ValueOf(d).Elem(), hide)
 }
+
+// kindOf returns the end of a file's name if it says what kind of file it is and nothing else.
+func kindOf(name string) string {
+	ext := path.Ext(name)
+	if slices.Contains([]string{".log", ".txt", ".json", ".gz", ".zst", ".tar", ".zip", ".pcap", ".pcapng"}, ext) {
+		return ext
+	}
+	return ""
+}
+
+// homes are the beginnings of paths that name a user.
+var homes = regexp.MustCompile(`(/home/|/Users/)[^/\s:'"]+`)
 
 // replaceWord replaces a name where it isn't a part of a longer word.
 func replaceWord(s, name, by string) string {
