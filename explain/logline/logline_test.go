@@ -33,6 +33,7 @@ func TestPrefixes(t *testing.T) {
 		{name: "mpirun", in: "[1,3]<stdout>:" + message, rank: 3},
 		{name: "mpirun stderr", in: "[1,17]<stderr>: " + message, rank: 17},
 		{name: "srun", in: "12: " + message, rank: 12},
+		{name: "srun, filled", in: "  2: " + message, rank: 2},
 		{name: "torchrun", in: "[rank3]:" + message, rank: 3},
 		{name: "torchrun tee", in: "[default3]:" + message, rank: -1},
 		{

@@ -47,6 +47,8 @@ func takeOne(s string, l *evidence.Line) (string, bool) {
 		takers = []taker{takeRay}
 	case c == '{':
 		takers = []taker{takeDocker}
+	case c == ' ':
+		takers = []taker{takeSrun}
 	case c >= '0' && c <= '9':
 		takers = []taker{takeISO, takeSrun}
 	case c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z':
@@ -173,10 +175,13 @@ func takeRay(s string, l *evidence.Line) (string, bool) {
 	return strings.TrimPrefix(rest, " "), true
 }
 
-// takeSrun takes "12: " of srun --label.
+// takeSrun takes " 2: " of srun --label, which fills the label up to the width of the last one.
 func takeSrun(s string, l *evidence.Line) (string, bool) {
 	in, rest, ok := strings.Cut(s, ": ")
-	if !ok || len(in) > 6 || !number(in) {
+	if ok = ok && len(in) <= 6; ok {
+		in = strings.TrimLeft(in, " ")
+	}
+	if !ok || !number(in) {
 		return s, false
 	}
 	l.Process.Rank, _ = strconv.Atoi(in)
