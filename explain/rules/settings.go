@@ -10,7 +10,7 @@ import (
 // gidRemedy says how the program of a failure is told the right GID.
 func gidRemedy(x *facts.Failure) string {
 	const index = "the index of the routable RoCE v2 GID on each node"
-	switch program, _, _ := strings.Cut(string(x.Event.Kind), "."); program {
+	switch program(x) {
 	case "nccl":
 		return "with NCCL 2.21 or later unset NCCL_IB_GID_INDEX; else set " + index
 	case "ucx":
@@ -27,7 +27,7 @@ func gidRemedy(x *facts.Failure) string {
 
 // railRemedy says how the program of a failure is kept to ports that are connected.
 func railRemedy(x *facts.Failure) string {
-	switch program, _, _ := strings.Cut(string(x.Event.Kind), "."); program {
+	switch program(x) {
 	case "nccl":
 		return "NCCL_CROSS_NIC=0 on rail-only fabrics; NCCL_IB_HCA with the ports that are connected"
 	case "ucx":
@@ -46,4 +46,10 @@ func peerDevice(x *facts.Failure) string {
 	}
 	_, device, _ := strings.Cut(x.Event.Fields["peer"], "@")
 	return device
+}
+
+// program returns the program of a failure: the first part of its event's kind.
+func program(x *facts.Failure) string {
+	name, _, _ := strings.Cut(string(x.Event.Kind), ".")
+	return name
 }

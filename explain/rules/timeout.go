@@ -81,7 +81,7 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 	}
 	if v, p, ok := variable(f, "NCCL_IB_GID_INDEX"); ok {
 		gid.supports(hint, "NCCL_IB_GID_INDEX="+v+" forces an index, which can differ between nodes and move", p...)
-	} else if l, ok := f.Library("nccl"); ok {
+	} else if l, ok := f.Library("nccl"); ok && program(list[0]) == "nccl" {
 		possible, certain := l.Between("", "2.20.5")
 		switch {
 		case possible && good != nil && len(bad) == 0: // index 0 is a link-local one: another index is in use
