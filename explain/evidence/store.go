@@ -10,8 +10,11 @@ import (
 
 // Limits bounds a [Store].
 type Limits struct {
-	// Events is the number of events that are kept for each kind; 0: 4,096.
+	// Events is the number of events that are kept for each kind, and for each line of symptoms; 0:
+	// 4,096.
 	Events int
+	// Texts is how many bytes of a text or a value are kept; 0: 4,096.
+	Texts int
 	// Equal is how many equal events of one process are kept; the others only count. 0: 4.
 	Equal int
 }
@@ -22,6 +25,7 @@ type Store struct {
 	byKind  map[Kind][]*Event
 	kinds   []Kind
 	equal   map[string]*group
+	kept    map[string]int // by kind, and line of a symptom
 	dropped map[Kind]int
 }
 
@@ -36,11 +40,15 @@ func NewStore(limits Limits) *Store {
 	if limits.Events == 0 {
 		limits.Events = 4096
 	}
+	if limits.Texts == 0 {
+		limits.Texts = 4096
+	}
 	if limits.Equal == 0 {
 		limits.Equal = 4
 	}
 	return &Store{
-		limits: limits, byKind: map[Kind][]*Event{}, equal: map[string]*group{}, dropped: map[Kind]int{},
+		limits: limits, byKind: map[Kind][]*Event{}, equal: map[string]*group{}, kept: map[string]int{},
+		dropped: map[Kind]int{},
 	}
 }
 
@@ -48,17 +56,18 @@ func NewStore(limits Limits) *Store {
 // process with the same fields. The store keeps e.
 func (s *Store) Add(e *Event) {
 	e.Count, e.Last, e.LastTime = 1, e.Place, e.Time
+	s.clip(e)
 	if s.byKind[e.Kind] == nil {
 		s.kinds = append(s.kinds, e.Kind)
 	}
-	key := keyOf(e)
-	g := s.equal[key]
+	key, kind := keyOf(e), string(e.Kind)+" "+e.Fields["line"]
+	g, full := s.equal[key], s.kept[kind] >= s.limits.Events
 	switch {
-	case g != nil && (g.kept >= s.limits.Equal || len(s.byKind[e.Kind]) >= s.limits.Events):
+	case g != nil && (g.kept >= s.limits.Equal || full):
 		g.last.Count++
 		g.last.Last, g.last.LastTime = e.Place, e.Time
 		return
-	case len(s.byKind[e.Kind]) >= s.limits.Events:
+	case full:
 		s.dropped[e.Kind]++
 		return
 	case g == nil:
@@ -66,7 +75,21 @@ func (s *Store) Add(e *Event) {
 		s.equal[key] = g
 	}
 	g.kept, g.last = g.kept+1, e
+	s.kept[kind]++
 	s.byKind[e.Kind] = append(s.byKind[e.Kind], e)
+}
+
+// clip bounds the texts of an event.
+func (s *Store) clip(e *Event) {
+	short := func(text string) string { return strings.ToValidUTF8(text[:min(len(text), s.limits.Texts)], "") }
+	if len(e.Text) > s.limits.Texts {
+		e.Text = short(e.Text) + "…"
+	}
+	for name, value := range e.Fields {
+		if len(value) > s.limits.Texts {
+			e.Fields[name] = short(value)
+		}
+	}
 }
 
 // keyOf is equal for equal events.

@@ -56,3 +56,23 @@ func TestStoreOfFamily(t *testing.T) {
 		t.Errorf("%d events of kernel., nccl.qp %v, kernel %v", n, s.Has("nccl.qp"), s.Has("kernel"))
 	}
 }
+
+// A symptom with many different lines doesn't crowd out another one, and long texts are cut.
+func TestStoreBoundsEachSymptom(t *testing.T) {
+	s := evidence.NewStore(evidence.Limits{Events: 2, Texts: 4})
+	for i := range 5 {
+		e := event(evidence.Symptom, i+1, fmt.Sprint(i))
+		e.Fields["line"], e.Text = "a", "längere Zeile"
+		s.Add(e)
+	}
+	e := event(evidence.Symptom, 6, "0123456789")
+	e.Fields["line"] = "b"
+	s.Add(e)
+	var got []string
+	for e := range s.Of(evidence.Symptom) {
+		got = append(got, e.Fields["line"]+" "+e.Fields["status"]+" "+e.Text)
+	}
+	if want := "[a 0 län… a 1 län… b 0123 ]"; fmt.Sprint(got) != want {
+		t.Errorf("Of = %v, want %v", got, want)
+	}
+}
