@@ -77,6 +77,10 @@ type EvidenceDocument struct {
 
 // FactsDocument is what the inputs say before anything is concluded.
 type FactsDocument struct {
+	// Ranks is the number of ranks of the job, and GDR "on" or "off" if its transfers use GPU
+	// Direct RDMA or not, as far as lines tell.
+	Ranks       int                  `json:"ranks,omitempty"`
+	GDR         string               `json:"gdr,omitempty"`
 	Nodes       []NodeDocument       `json:"nodes"`
 	Libraries   []LibraryDocument    `json:"libraries"`
 	Differences []DifferenceDocument `json:"differences,omitempty"`
@@ -87,10 +91,13 @@ type FactsDocument struct {
 
 // NodeDocument is a node.
 type NodeDocument struct {
-	Name        string            `json:"name"`
-	Ranks       []int             `json:"ranks,omitempty"`
-	Networks    []string          `json:"networks,omitempty"`
-	Devices     []DeviceDocument  `json:"devices,omitempty"`
+	Name     string           `json:"name"`
+	Ranks    []int            `json:"ranks,omitempty"`
+	Networks []string         `json:"networks,omitempty"`
+	Devices  []DeviceDocument `json:"devices,omitempty"`
+	// GIDs are those of the node whose device isn't known, and Peers those of nodes without a log.
+	GIDs        []GIDDocument     `json:"gids,omitempty"`
+	Peers       []GIDDocument     `json:"peers,omitempty"`
 	Bootstrap   []string          `json:"bootstrap,omitempty"`
 	Environment []SettingDocument `json:"environment,omitempty"`
 	Recorded    *RecordedDocument `json:"recorded,omitempty"`
@@ -294,7 +301,9 @@ func evidenceDocuments(list []rules.Evidence) []EvidenceDocument {
 }
 
 func factsDocument(f *facts.Facts) FactsDocument {
-	d := FactsDocument{Nodes: []NodeDocument{}, Libraries: []LibraryDocument{}, Hidden: f.Hidden}
+	d := FactsDocument{
+		Ranks: f.Ranks, GDR: f.GDR, Nodes: []NodeDocument{}, Libraries: []LibraryDocument{}, Hidden: f.Hidden,
+	}
 	for _, n := range f.Nodes {
 		d.Nodes = append(d.Nodes, nodeDocument(n))
 	}
@@ -324,8 +333,21 @@ func factsDocument(f *facts.Facts) FactsDocument {
 	return d
 }
 
+// gidDocuments returns GIDs by index, then by value.
+func gidDocuments(list []facts.GIDUse) []GIDDocument {
+	var docs []GIDDocument
+	for _, g := range list {
+		docs = append(docs, GIDDocument{Index: g.Index, GID: g.GID.Addr().String()})
+	}
+	slices.SortFunc(docs, func(a, b GIDDocument) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.GID, b.GID))
+	})
+	return docs
+}
+
 func nodeDocument(n *facts.Node) NodeDocument {
 	d := NodeDocument{Name: n.Name, Ranks: n.Ranks, Networks: texts(n.Networks), Bootstrap: texts(n.Bootstrap)}
+	d.GIDs, d.Peers = gidDocuments(n.GIDs), gidDocuments(n.PeerGIDs)
 	if n.Recorded != nil {
 		d.Recorded = recordedDocument(n.Recorded)
 	}
@@ -334,12 +356,7 @@ func nodeDocument(n *facts.Node) NodeDocument {
 	}
 	for _, x := range n.Devices {
 		device := DeviceDocument{Name: x.Name, Port: x.Port, Link: x.Link, MTU: x.MTU, GDR: x.GDR}
-		for _, g := range x.GIDs {
-			device.GIDs = append(device.GIDs, GIDDocument{Index: g.Index, GID: g.GID.Addr().String()})
-		}
-		slices.SortFunc(device.GIDs, func(a, b GIDDocument) int {
-			return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.GID, b.GID))
-		})
+		device.GIDs = gidDocuments(x.GIDs)
 		d.Devices = append(d.Devices, device)
 	}
 	return d

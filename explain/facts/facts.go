@@ -48,6 +48,9 @@ type Node struct {
 	// ranks or communicators differ.
 	Networks []Value
 	Devices  []*Device
+	// GIDs are those of the node in lines that don't name the device, and PeerGIDs those of peers
+	// in its lines.
+	GIDs, PeerGIDs []GIDUse
 	// Sockets are interfaces with address: "eth0:10.0.0.1", and Bootstrap the one that was chosen.
 	Sockets   []Value
 	Bootstrap []Value

@@ -10,20 +10,49 @@ import (
 
 // addGID adds a GID that a connection used.
 func (d *Device) addGID(index, text string, p evidence.Place) {
+	d.GIDs = withGID(d.GIDs, index, text, p)
+}
+
+// withGID returns the list with a GID, unless it has it already or the text is none.
+func withGID(list []GIDUse, index, text string, p evidence.Place) []GIDUse {
 	gid, err := ib.ParseGID(text)
 	if err != nil {
-		return
+		return list
 	}
 	number, err := strconv.Atoi(index)
 	if err != nil {
 		number = -1
 	}
-	for _, g := range d.GIDs {
-		if g.GID == gid && g.Index == number {
-			return
+	for _, g := range list {
+		if g.GID == gid && (g.Index == number || number < 0) {
+			return list
 		}
 	}
-	d.GIDs = append(d.GIDs, GIDUse{Index: number, GID: gid, Place: p})
+	return append(list, GIDUse{Index: number, GID: gid, Place: p})
+}
+
+// failureGIDs adds the GIDs in lines of failures: the local one to its device, or to the node if
+// the line names none, and the remote one to the peer's.
+func (c *collector) failureGIDs() {
+	for _, kind := range failureKinds {
+		for e := range c.facts.Store.Of(kind) {
+			local, remote := e.Fields["localGID"], e.Fields["remoteGID"]
+			if local == "" && remote == "" {
+				continue
+			}
+			n := c.node(e.Process)
+			if device := n.deviceByGID(local); device == "" && local != "" {
+				n.GIDs = withGID(n.GIDs, e.Fields["gidIndex"], local, e.Place)
+			}
+			if remote != "" && c.peer(remote, n) == nil {
+				n.PeerGIDs = withGID(n.PeerGIDs, "", remote, e.Place)
+			}
+		}
+	}
+	for e := range c.facts.Store.Of(evidence.UCXPath) {
+		n := c.node(e.Process)
+		n.PeerGIDs = withGID(n.PeerGIDs, "", e.Fields["remoteGID"], e.Place)
+	}
 }
 
 // otherNodes reads the devices and GIDs that programs other than NCCL name.
@@ -63,4 +92,5 @@ func (c *collector) otherNodes() {
 			n.device(e.Fields["device"], 0, e.Place).addGID("", e.Fields["localGID"], e.Place)
 		}
 	}
+	c.failureGIDs()
 }

@@ -137,7 +137,8 @@ func peermem(f *facts.Facts, c *candidates, x *facts.Failure) {
 	if v, places, ok := variable(f, "PYTORCH_CUDA_ALLOC_CONF"); ok && strings.Contains(v, "expandable_segments") {
 		kind.supports(decisive, "PYTORCH_CUDA_ALLOC_CONF="+v, places...)
 	}
-	kind.supportsIf(x.Event.Fields["errno"] == "14", usual, "errno 14: the kernel can't pin that address", x.Event.Place).
+	fault := x.Event.Fields["errno"] == "14"
+	kind.supportsIf(fault, usual, "errno 14: the kernel can't pin that address", x.Event.Place).
 		todo("echo $PYTORCH_CUDA_ALLOC_CONF; the program with host memory",
 			"no expandable_segments, DMA-BUF, or no GPU Direct").
 		from("kvcache-ai/Mooncake#351")

@@ -14,6 +14,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net/netip"
+	"slices"
 
 	"github.com/rdmakit/rdmakit/explain"
 	"github.com/rdmakit/rdmakit/explain/evidence"
@@ -84,16 +86,24 @@ func factsOf(f *facts.Facts) logcases.Facts {
 		}
 		for _, d := range n.Devices {
 			out.NICs[n.Name] = append(out.NICs[n.Name], d.Name)
-			for _, g := range d.GIDs {
-				out.GIDs = append(out.GIDs, g.GID.Addr().String())
-			}
+			out.GIDs = append(out.GIDs, gids(d.GIDs)...)
 		}
+		out.GIDs = append(out.GIDs, gids(slices.Concat(n.GIDs, n.PeerGIDs))...)
 	}
 	for e := range f.Store.Of(evidence.MLX5CQE) {
 		vendor, _ := e.Fields.Int("vendor")
 		qpn, _ := e.Fields.Int("qpn")
 		out.Decoded = append(out.Decoded, fmt.Sprintf("status=%s vendor=%#x opcode=%s qpn=%#x side=%s",
 			e.Fields["status"], vendor, e.Fields["opcode"], qpn, e.Fields["side"]))
+	}
+	return out
+}
+
+// gids returns GIDs as the cases write them: IPv4 addresses as IPv4-mapped ones.
+func gids(list []facts.GIDUse) []string {
+	var out []string
+	for _, g := range list {
+		out = append(out, netip.AddrFrom16(g.GID).String())
 	}
 	return out
 }

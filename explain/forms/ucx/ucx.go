@@ -23,7 +23,7 @@ func Table() forms.Table {
 		Markers: []string{
 			"UCX  ", "UCX ERROR ", "(Destination is unreachable)", "UCX WARN ",
 			"ib_mlx5_log.c", "NIXL_ERR_", "ucp_ep_create(", "UD endpoint 0x", "ep_cfg[", "inter-node cfg#",
-			"# Library version: ", "[rqpn 0x", "ndpoint timeout",
+			"# Library version: ", "# UCT version=", "[rqpn 0x", "ndpoint timeout",
 		},
 		Forms: forms.Rows("ucx", rows(), head),
 	}
@@ -145,6 +145,18 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Info:   true,
 			Source: "openucx/ucx, ucx_info",
 			Parse:  forms.Words("version", "Library version: "),
+		},
+		{
+			Name: "version-uct", Kind: evidence.UCXVersion, Anchor: "# UCT version=", Info: true,
+			Source: "openucx/ucx, ucx_info before 1.14", Parse: forms.Words("version", "version="),
+		},
+		{
+			Name: "version-log", Kind: evidence.UCXVersion, Anchor: " Version ", Info: true,
+			Source: "openucx/ucx, src/ucp/core/ucp_context.c",
+			Parse: func(m, before string, f evidence.Fields) bool {
+				f["version"] = forms.Word(m, "Version ")
+				return strings.HasSuffix(strings.TrimRight(before, " "), "INFO") && f["version"] != ""
+			},
 		},
 		transports("transports", "ep_cfg["),
 		transports("transports-1.13", "inter-node cfg#"),

@@ -206,6 +206,9 @@ func factLines(f *explain.FactsDocument, wide bool) text {
 	for _, l := range f.Libraries {
 		t.add("library", libraryText(l))
 	}
+	if f.Ranks > 0 {
+		t.add("job", jobText(f))
+	}
 	for i, n := range f.Nodes {
 		if i == maxNodes && !wide {
 			t.add("", fmt.Sprintf("and %d more: -o wide", len(f.Nodes)-i))
@@ -234,6 +237,14 @@ func factLines(f *explain.FactsDocument, wide bool) text {
 		t.Lines = slices.Insert(t.Lines, 0, []output.Cell{output.Bold("facts")})
 	}
 	return t
+}
+
+func jobText(f *explain.FactsDocument) string {
+	s := english.Count(f.Ranks, "rank")
+	if f.GDR != "" {
+		s += "; GPU Direct RDMA " + f.GDR
+	}
+	return s
 }
 
 func libraryText(l explain.LibraryDocument) string {
