@@ -35,7 +35,8 @@ func SymptomRow(m symptoms.Match) Row {
 			whole := before + text
 			missing := func(s string) bool { return !strings.Contains(whole, s) }
 			present := func(s string) bool { return strings.Contains(whole, s) }
-			if slices.ContainsFunc(m.Line.All[1:], missing) || slices.ContainsFunc(m.Line.None, present) {
+			if slices.ContainsFunc(m.Line.All[1:], missing) || slices.ContainsFunc(m.Line.None, present) ||
+				len(m.Line.Any) > 0 && !slices.ContainsFunc(m.Line.Any, present) {
 				return false
 			}
 			f["symptom"], f["line"] = m.Symptom.ID, m.Line.Name

@@ -39,8 +39,8 @@ type Line struct {
 	// decides how the prefix of the line is read.
 	Program string
 	// All are texts that the line contains; the first one is searched for, so it is the longest or
-	// the rarest. None are texts that it doesn't contain.
-	All, None []string
+	// the rarest. Of Any, if set, it contains at least one; None are texts that it doesn't contain.
+	All, Any, None []string
 	// Fields are values in the line: a name such as "device", "peer", "errno", "gid", "path", and
 	// the text before the value, which is one word. The error number is found without.
 	Fields []Field

@@ -38,7 +38,7 @@ func Symptoms() forms.Table {
 	for _, m := range symptoms.Of(symptoms.NCCL) {
 		t.Markers = append(t.Markers, m.Line.All[0])
 		x := forms.SymptomRow(m)
-		r := row{name: x.Name, kind: x.Kind, anchor: x.Anchor, source: x.Source, parse: x.Parse, standing: x.Standing}
+		r := row{name: x.Name, kind: x.Kind, anchor: x.Anchor, source: x.Source, standing: x.Standing, whole: x.Parse}
 		t.Forms = append(t.Forms, r.form())
 	}
 	return t
@@ -64,6 +64,9 @@ type row struct {
 	// parse reads the message from the anchor on, and what comes before it in the message; it
 	// reports whether the message has the form. nil: every message with the anchor has it.
 	parse func(m, before string, f evidence.Fields) bool
+	// whole is parse for forms that read the prefix, too: level and source file are in the text
+	// before the anchor.
+	whole func(m, before string, f evidence.Fields) bool
 	// dates, if set, returns the first and last release with this variant of the form.
 	dates func(m, before string) (since, until string)
 
@@ -97,6 +100,9 @@ func (r *row) read(l *evidence.Line, at int, e *evidence.Event) bool {
 	if r.parse != nil && !r.parse(message[start:], message[:start], e.Fields) {
 		return false
 	}
+	if r.whole != nil && (inSource(l.Text[:at]) || !r.whole(l.Text[at:], l.Text[:at], e.Fields)) {
+		return false
+	}
 	if r.dates != nil {
 		e.Since, e.Until = r.dates(message[start:], message[:start])
 	}
@@ -123,6 +129,12 @@ func (r *row) read(l *evidence.Line, at int, e *evidence.Event) bool {
 		e.Since = later(e.Since, "2.26")
 	}
 	return true
+}
+
+// inSource reports whether a text is from the source of the program: the message is an argument of
+// the macro that prints it.
+func inSource(before string) bool {
+	return strings.Contains(before, "WARN(") || strings.Contains(before, "INFO(")
 }
 
 // splitGlued cuts a line at the beginning of each further line of NCCL in it: several ranks that
