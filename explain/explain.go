@@ -72,7 +72,7 @@ type InputResult struct {
 var programs = sync.OnceValue(func() *forms.Set {
 	return forms.Compile(
 		ownforms.Table(),
-		nccl.Symptoms(), nccl.Table(),
+		nccl.Symptoms(), nccl.Table(), nccl.Tests(),
 		forms.Symptoms(symptoms.Mooncake, nil), ucx.Mooncake(), ucx.Symptoms(), ucx.Table(),
 		forms.Symptoms(symptoms.NVSHMEM, nil), nvshmem.Table(), forms.Symptoms(symptoms.OpenSM, nil), fabric.OpenSM(),
 		forms.Symptoms(symptoms.Perftest, nil), verbs.Perftest(), forms.Symptoms(symptoms.Kernel, nil), kernel.Table(),

@@ -94,6 +94,8 @@ const (
 	MPIError        Kind = "mpi.error"         // [what]: an echo
 	ProgramHang     Kind = "program.hang"      // [what]: no progress, or ended by a time limit
 	NCCLRAS         Kind = "nccl.ras"          // [counts]: equal, or different between ranks
+	NCCLTestsRank   Kind = "nccl-tests.rank"   // [rank host gpu]
+	NCCLTestsResult Kind = "nccl-tests.result" // a row or the average
 	ProgramKilled   Kind = "program.killed"    // [signal host rank]: OOM killer, SIGKILL, a traceback of Python
 	PythonTraceback Kind = "python.traceback"  // [exception]
 )

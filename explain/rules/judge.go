@@ -12,7 +12,7 @@ func All() []Rule {
 	return slices.Concat(
 		[]Rule{timeoutRule()}, completionRules(), []Rule{modifyRule()}, memoryRules(), networkRules(), eventRules(),
 		hangRules(), programRules(), systemRules(), slowRules(),
-		[]Rule{errnoRule()}, symptomRules(),
+		[]Rule{errnoRule()}, symptomRules(), testsRules(),
 		asWitnesses(slices.Concat(ownRules(), comparisonRules(), captureRules())),
 	)
 }

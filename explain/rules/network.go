@@ -125,6 +125,9 @@ func findNoDevice(f *facts.Facts) []Finding {
 
 // oneNode reports whether lines show that all ranks are on one node.
 func oneNode(f *facts.Facts) bool {
+	if hosts, ranks, _ := testsHosts(f); ranks > 1 {
+		return len(hosts) == 1
+	}
 	one := false
 	for e := range f.Store.Of(evidence.NCCLRanks) {
 		if e.Fields["nnodes"] != "1" {
@@ -393,6 +396,17 @@ func findVersions(f *facts.Facts) []Finding {
 	}
 	e.supportsIf(len(truncated) > 0, usual, "sizes differ").
 		todo("rdmactl env consensus", "the same environment on all nodes").from("NVIDIA/nccl#626")
+	if ifname, p, set := variable(f, "NCCL_SOCKET_IFNAME"); set && len(family) > 0 && len(mismatch) == 0 {
+		found := false
+		for _, n := range f.Nodes {
+			found = found || len(n.Bootstrap) > 0
+		}
+		c.add("interface-choice", "NCCL_SOCKET_IFNAME names an interface that a node doesn't have", common).
+			supportsIf(!found, strong+hint, "NCCL_SOCKET_IFNAME="+ifname+", and no interface was chosen", p...).
+			opposesIf(found, usual, "an interface was found").
+			todo("ip -br address on each node; rdmactl env lint", "the name of an interface that each node has").
+			from("NVIDIA/nccl, src/misc/socket.cc")
+	}
 	c.add("program-fault", "the ranks call collectives with different sizes", rare).
 		supportsIf(len(truncated) > 0, usual, "sizes differ").
 		todo("TORCH_DISTRIBUTED_DEBUG=DETAIL", "the program")

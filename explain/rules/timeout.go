@@ -220,7 +220,9 @@ func timeoutCommon(f *facts.Facts, c *candidates, list []*facts.Failure, s scope
 			break
 		}
 	}
-	rails.todo("rdmactl cluster verify --hosts NODE1,NODE2: which cards reach each other", railRemedy(list[0])).
+	rails.supportsIf(link(list[0]) == facts.LinkInfiniBand && !later, hint, "the ports are of InfiniBand: no address "+
+		"is in the way, so the two have no path").
+		todo("rdmactl cluster verify --hosts NODE1,NODE2: which cards reach each other", railRemedy(list[0])).
 		from("NVIDIA/nccl#2013")
 }
 

@@ -87,7 +87,8 @@ func ncclCUDASymptoms() []Symptom {
 			Sources:     []string{ncclChecksSource, "NVIDIA/nccl-tests, src/common.cu"},
 			Standing:    evidence.Origin,
 			Lines: []Line{
-				cudaLine("cuda-ordinal", "invalid device ordinal").speaks("local-rank"),
+				cudaLine("cuda-ordinal", "invalid device ordinal").any("Cuda failure", "HIP failure").
+					speaks("local-rank"),
 				cudaLine("cuda-none", "no CUDA-capable device is detected").speaks("gpu-missing"),
 				cudaLine("hip-none", "no ROCm-capable device is detected").speaks("gpu-missing"),
 				cudaLine("cuda-busy", "all CUDA-capable devices are busy or unavailable").speaks("gpu-exclusive"),
@@ -123,7 +124,8 @@ func ncclCUDASymptoms() []Symptom {
 				"kernel is mostly one of the program, which ran before.",
 			Sources: []string{ncclChecksSource, "CUDA runtime API, cudaError"},
 			Lines: []Line{
-				cudaLine("cuda-illegal-access", "an illegal memory access was encountered").speaks("gpu-kernel-fault"),
+				cudaLine("cuda-illegal-access", "an illegal memory access was encountered").
+					any("Cuda failure", "HIP failure").speaks("gpu-kernel-fault"),
 				cudaLine("cuda-assert", "device-side assert triggered").speaks("gpu-kernel-fault"),
 				cudaLine("cuda-misaligned", "misaligned address").speaks("gpu-kernel-fault"),
 				cudaLine("cuda-instruction", "an illegal instruction was encountered").speaks("gpu-kernel-fault"),
@@ -194,7 +196,8 @@ func ncclCUDASymptoms() []Symptom {
 			Sources:  []string{ncclChecksSource, "NVIDIA Fabric Manager user guide"},
 			Standing: evidence.Origin,
 			Lines: []Line{
-				cudaLine("cuda-not-initialized", "system not yet initialized").decides("fabric-manager"),
+				cudaLine("cuda-not-initialized", "system not yet initialized").any("Cuda failure", "HIP failure").
+					decides("fabric-manager"),
 			},
 			Causes: []Cause{
 				{

@@ -114,7 +114,7 @@ func ncclMemorySymptoms() []Symptom {
 			Sources:  []string{"NVIDIA/nccl, src/include/alloc.h", "NVIDIA/nccl, src/include/checks.h"},
 			Standing: evidence.Origin,
 			Lines: []Line{
-				cudaLine("cuda-oom", "out of memory").speaks("gpu-memory"),
+				cudaLine("cuda-oom", "out of memory").any("Cuda failure", "HIP failure").speaks("gpu-memory"),
 				nccl("cuda-calloc", "include/alloc.h", "Failed to CUDA calloc"),
 				nccl("cuda-malloc", "include/alloc.h", "Failed to CUDA malloc"),
 			},

@@ -149,6 +149,8 @@ func ncclTopologySymptoms() []Symptom {
 			Lines: []Line{
 				nccl("net-counts", "init.cc", "Detected mixed local Net device counts across ranks"),
 				nccl("collnet-counts", "init.cc", "Detected mixed local CollNet device counts across ranks"),
+				rcclLine("rome-models", "graph/rome_models.cc",
+					"mismatched Rome preset topology model index across ranks"),
 				nccl("split-networks", "init.cc", "Split shares resources, but parent comm netName"),
 			},
 			Causes: []Cause{

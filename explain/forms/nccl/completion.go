@@ -135,6 +135,7 @@ func parseCompletion(m, _ string, f evidence.Fields) bool {
 	if s, ok := between(m, " hca ", " "); ok {
 		f["device"] = s
 	}
+	f["link"] = linkOfCompletion(m)
 	switch {
 	case strings.Contains(m, "(Send)"), strings.Contains(m, "req_type=Send"):
 		f["direction"] = "send"
@@ -147,6 +148,18 @@ func parseCompletion(m, _ string, f evidence.Fields) bool {
 		}
 	}
 	return f["status"] != ""
+}
+
+// linkOfCompletion returns the kind of the port: since 2.18 NCCL prints the GIDs of Ethernet ports,
+// and only of those. "" for older forms, and for lines that are cut off.
+func linkOfCompletion(m string) string {
+	switch {
+	case strings.Contains(m, "localGid"):
+		return "RoCE"
+	case strings.Contains(m, " hca "), strings.Contains(m, " (Send)"), strings.Contains(m, " (Recv)"):
+		return "IB"
+	}
+	return ""
 }
 
 // statusNumber returns the decimal number of "12 …", "IBV_WC_RETRY_EXC_ERR(12)", "(name)12".

@@ -53,3 +53,5 @@ func FuzzForms(f *testing.F) {
 		forms.NewMatcher(nccl.Table()).Read(&evidence.Line{Text: s})
 	})
 }
+
+func TestTests(t *testing.T) { formtest.Run(t, "testdata/tests.txt", nccl.Tests()) }

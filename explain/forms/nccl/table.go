@@ -51,6 +51,7 @@ func markers() []string {
 		// Programs print the last warning of NCCL without its prefix.
 		"NET/IB : Got completion", "NET/IB: Got completion", "NET/OFI ", "Call to ibv_", "socketProgress",
 		"socketPollConnect", "Connection closed by remote peer", "socketStartConnect",
+		" is neither AF_INET(",
 	}
 }
 

@@ -1,0 +1,80 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/facts"
+)
+
+// testsRules are about the output of nccl-tests.
+func testsRules() []Rule {
+	return []Rule{{
+		ID: "RDX-357", Name: "nccl-tests-silent", Title: "nccl-tests named its devices and printed no result",
+		Explanation: "Nothing failed, and the first operation never ended, or the log is cut off there. Within a " +
+			"node the first suspect is peer to peer between the GPUs, between nodes the network.",
+		Sources: []string{"NVIDIA/nccl#257", "NVIDIA/nccl-tests, src/common.cu"},
+		Find:    findTestsSilent,
+	}}
+}
+
+// testsHosts returns the hosts of the ranks of nccl-tests, and the first line that names one.
+func testsHosts(f *facts.Facts) (hosts map[string]bool, ranks int, first *evidence.Event) {
+	hosts = map[string]bool{}
+	for e := range f.Store.Of(evidence.NCCLTestsRank) {
+		hosts[e.Fields["host"]] = true
+		ranks++
+		if first == nil {
+			first = e
+		}
+	}
+	return hosts, ranks, first
+}
+
+func findTestsSilent(f *facts.Facts) []Finding {
+	hosts, ranks, first := testsHosts(f)
+	if ranks < 2 || len(f.Failures) > 0 || firstOf(f, evidence.NCCLTestsResult, "") != nil {
+		return nil
+	}
+	c := &candidates{}
+	if len(hosts) == 1 {
+		silentNode(f, c, first)
+	} else {
+		silentNodes(c)
+	}
+	what := fmt.Sprintf("nccl-tests with %d ranks on %d node(s) printed no result: it stands still, or the log ends "+
+		"early", ranks, len(hosts))
+	return []Finding{{What: what, Events: []*evidence.Event{first}, Causes: c.causes()}}
+}
+
+// silentNode adds the causes within a node.
+func silentNode(f *facts.Facts, c *candidates, first *evidence.Event) {
+	off, places, _ := variable(f, "NCCL_P2P_DISABLE")
+	gpu := first.Fields["gpu"]
+	consumer := strings.Contains(gpu, "GeForce") || strings.Contains(gpu, "RTX") || strings.Contains(gpu, "Radeon")
+	c.add("gpu-p2p", "peer to peer between the GPUs goes through an IOMMU or ACS, and hangs", common).
+		supportsIf(consumer, hint, gpu+": no NVLink, so peer to peer goes over PCIe", first.Place).
+		opposesIf(off == "1", decisive, "peer to peer is off", places...).
+		todo("NCCL_P2P_DISABLE=1 to test; cat /proc/cmdline; rdmactl doctor --only iommu,acs",
+			"IOMMU off (intel_iommu=off, amd_iommu=off or iommu=pt) and ACS off, then reboot; else NCCL_P2P_DISABLE=1").
+		from("NVIDIA/nccl#257")
+	c.add("gpu-hardware", "a GPU or its driver hangs", rare).
+		todo("nvidia-smi; dmesg | grep -i xid; the same with two other GPUs", "reset the GPU, or another driver")
+	c.add("library-defect", "a defect of this release of NCCL", rare).
+		todo("the same with another release", "the last release")
+	c.add("cumem", "a layer between the program and CUDA (vGPU, shared GPUs) blocks allocations", rare).
+		todo("LD_PRELOAD; NCCL_CUMEM_ENABLE=0 and NCCL_CUMEM_HOST_ENABLE=0", "without that layer")
+}
+
+// silentNodes adds the causes between nodes.
+func silentNodes(c *candidates) {
+	c.add("interface-choice", "the nodes use interfaces that don't reach each other", usual).
+		todo("NCCL_DEBUG=INFO: the lines Bootstrap and NET; ip -br address", "NCCL_SOCKET_IFNAME, NCCL_IB_HCA")
+	c.add("firewall", "a firewall or security group drops the ports", usual).
+		todo("nc -vz ADDRESS PORT", "open the ports between the nodes")
+	c.add("rails-not-connected", "ports of RDMA devices have no path to each other", usual).
+		todo("rdmactl cluster verify --hosts NODE1,NODE2", "NCCL_IB_HCA with the ports that are connected")
+	c.add("gpu-p2p", "peer to peer between GPUs of a node hangs", rare).
+		todo("the test on each node alone", "IOMMU and ACS off")
+}
