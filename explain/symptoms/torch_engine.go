@@ -100,7 +100,6 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 				vllmEngine.says("engine-dead", "EngineDeadError"),
 				vllmPynccl.says("pynccl", "RuntimeError: NCCL error: "),
 				sglang.says("scheduler-exception", "Scheduler hit an exception"),
-				ncclTests.says("tests-nccl", "Test NCCL failure"),
 				elastic.says("closing", "closing signal SIGTERM"),
 			},
 			Causes: []Cause{

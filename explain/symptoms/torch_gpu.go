@@ -199,10 +199,6 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:  []string{"CUDA Runtime API, cudaIpcGetMemHandle", "ROCm/rocm-systems#2209"},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				cudaText.says("ipc-get", "cudaIpcGetMemHandle", "failed"),
-				cudaText.says("ipc-open", "cudaIpcOpenMemHandle", "failed"),
-				hip.says("hip-ipc-create", "IPC memory creation failed for memory"),
-				hip.says("hip-ipc-memory", "Failed to create memory for IPC"),
 				hip.says("hip-ipc-get", "hipIpcGetMemHandle", "invalid argument"),
 				hip.says("hip-ipc-open", "hipIpcOpenMemHandle", "failed"),
 			},

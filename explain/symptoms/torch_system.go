@@ -75,15 +75,15 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Origin,
 			Lines: []Line{
 				posix.says("pthread", "pthread_create failed", "Resource temporarily unavailable").
-					decides("thread-limit"),
-				python.says("new-thread", "RuntimeError: can't start new thread").speaks("thread-limit"),
-				posix.says("openblas", "blas_thread_init: pthread_create failed").speaks("thread-limit"),
-				posix.says("fork-retry", "fork: retry: Resource temporarily unavailable").decides("thread-limit"),
-				posix.says("libgomp", "libgomp: Thread creation failed").speaks("thread-limit"),
+					decides("process-limit"),
+				python.says("new-thread", "RuntimeError: can't start new thread").speaks("process-limit"),
+				posix.says("openblas", "blas_thread_init: pthread_create failed").speaks("process-limit"),
+				posix.says("fork-retry", "fork: retry: Resource temporarily unavailable").decides("process-limit"),
+				posix.says("libgomp", "libgomp: Thread creation failed").speaks("process-limit"),
 			},
 			Causes: []Cause{
 				{
-					Slug: "thread-limit", Title: "the limit of processes and threads is too small", Weight: Common,
+					Slug: "process-limit", Title: "the limit of processes and threads is too small", Weight: Common,
 					Decide: "ulimit -u; cat /sys/fs/cgroup/pids.max in the container",
 					Remedy: "a larger limit (--pids-limit, podPidsLimit, LimitNPROC), or OMP_NUM_THREADS=1",
 				},
