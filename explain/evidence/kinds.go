@@ -79,7 +79,7 @@ const (
 	UCXPath         Kind = "ucx.path"          // [remoteQPN gidIndex remoteGID remoteLID tclass]: of the line above
 	UCXTimeout      Kind = "ucx.timeout"       // [device]: endpoint timeout
 	UCXAddress      Kind = "ucx.ah"            // [device errno gidIndex remoteGID]: no address handle
-	UCXVerb         Kind = "ucx.verb"          // [call errno device limit]
+	UCXVerb         Kind = "ucx.verb"          // [call errno device limit memory]
 	UCXNoDevice     Kind = "ucx.device"        // [device available]: names with transports, "eth0(tcp)"
 	UCXUnreachable  Kind = "ucx.unreachable"   // [transports]
 	UCXTransports   Kind = "ucx.transports"    // [transports]: what is used
@@ -88,7 +88,7 @@ const (
 	UCXDevX         Kind = "ucx.devx"          // [call syndrome errno]
 	NIXLError       Kind = "nixl.error"        // [error]
 	MooncakeDevice  Kind = "mooncake.device"   // [device lid gidIndex gid]
-	MooncakeVerb    Kind = "mooncake.verb"     // [call errno device next gidIndex localGID remoteGID]
+	MooncakeVerb    Kind = "mooncake.verb"     // [call errno device next gidIndex localGID remoteGID memory]
 	MooncakeFailed  Kind = "mooncake.transfer" // [status device peer retries]
 	LibfabricError  Kind = "libfabric.error"   // [provider status text]
 	MPIError        Kind = "mpi.error"         // [what]: an echo

@@ -35,6 +35,7 @@ func Judge(f *facts.Facts, all []Rule) []Finding {
 			if !all[i].witness {
 				corroborate(f, &finding)
 			}
+			inOwnSettings(&finding)
 			rank(finding.Causes)
 			finding.Causes = finding.Causes[:min(len(finding.Causes), maxCauses)]
 			findings = append(findings, finding)

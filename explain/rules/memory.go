@@ -21,18 +21,19 @@ func memoryRules() []Rule {
 			ID:    "RDX-120",
 			Name:  "register-memory",
 			Title: "memory could not be registered",
-			Explanation: "Registering pins memory, which the limit of locked memory bounds; for a GPU's memory " +
-				"the kernel also needs nvidia-peermem or DMA-BUF.",
+			Explanation: "Registering pins memory, which the limit of locked memory bounds; for a GPU's memory the " +
+				"kernel also needs nvidia-peermem or DMA-BUF.",
 			Sources: []string{"ibv_reg_mr(3)", "NVIDIA/nccl-tests#206", "ai4d-iasc/trixie#81"},
 			Find:    findRegister,
 		},
 		{
-			ID:          "RDX-121",
-			Name:        "create-resource",
-			Title:       "a completion queue or queue pair could not be created",
-			Explanation: "Queues are pinned memory too, and cards and virtual functions have limited numbers of them.",
-			Sources:     []string{"NVIDIA/cudf-spark#7632", "deepseek-ai/DeepEP#649"},
-			Find:        findCreate,
+			ID:    "RDX-121",
+			Name:  "create-resource",
+			Title: "a completion queue or queue pair could not be created",
+			Explanation: "Queues are pinned memory too, and cards and virtual functions have limited numbers of " +
+				"them.",
+			Sources: []string{"NVIDIA/cudf-spark#7632", "deepseek-ai/DeepEP#649"},
+			Find:    findCreate,
 		},
 	}
 }
@@ -57,6 +58,7 @@ func findRegister(f *facts.Facts) []Finding {
 	if errno != "12" || gpu {
 		peermem(f, c, x)
 	}
+	registerRefused(c, x)
 	return []Finding{
 		{
 			What: fmt.Sprintf(
@@ -123,7 +125,8 @@ func peermem(f *facts.Facts, c *candidates, x *facts.Failure) {
 	if e := firstOf(f, evidence.NVSHMEMPeermem, ""); e != nil {
 		p.supports(strong, e.Text, e.Place)
 	}
-	p.supportsIf(x.Event.Fields["errno"] == "14", strong, "errno 14: the kernel can't pin that address", x.Event.Place).
+	p.supportsIf(x.Event.Fields["errno"] == "14", strong, "errno 14: the kernel can't pin that "+
+		"address", x.Event.Place).
 		todo("lsmod | grep peermem; rdmactl doctor --only gpudirect", "modprobe nvidia-peermem, or the open kernel "+
 			"modules with DMA-BUF").
 		from("Mellanox/nv_peer_memory#36", "Mellanox/gpu_direct_rdma_access#5")
@@ -132,16 +135,54 @@ func peermem(f *facts.Facts, c *candidates, x *facts.Failure) {
 		b.supports(decisive, e.Text, e.Place)
 	}
 	b.todo("dmesg | grep peer", "reinstall the driver after OFED").from("Mellanox/nv_peer_memory#79")
-	kind := c.add("gdr-off", "this GPU memory can't be registered: an allocator with virtual addresses "+
-		"(expandable_segments), or a virtual GPU", rare)
-	if v, places, ok := variable(f, "PYTORCH_CUDA_ALLOC_CONF"); ok && strings.Contains(v, "expandable_segments") {
-		kind.supports(decisive, "PYTORCH_CUDA_ALLOC_CONF="+v, places...)
+	virtualMemory(f, c, x)
+	c.add("gdr-off", "GPU Direct isn't supported here: a virtual GPU, or a GPU without it", rare).
+		todo("the program with host memory", "no GPU Direct")
+}
+
+// lowestUVA is below the addresses that cudaMalloc returns on Linux (0x7f…). Memory that CUDA's
+// virtual memory management maps is often far below.
+const lowestUVA = 0x7000_0000_0000
+
+// virtualMemory is about GPU memory of allocators with virtual addresses, such as the expandable
+// segments of PyTorch, which nvidia-peermem can't pin.
+func virtualMemory(f *facts.Facts, c *candidates, x *facts.Failure) {
+	v := c.add("gpu-memory-kind", "the memory is of an allocator with virtual addresses, such as PyTorch's "+
+		"expandable "+
+		"segments, which can't be pinned", rare)
+	v.supportsIf(x.Event.Fields["errno"] == "14", hint+usual, "errno 14: the kernel can't pin that "+
+		"address", x.Event.Place)
+	address, err := strconv.ParseUint(strings.TrimPrefix(x.Event.Fields["memory"], "0x"), 16, 64)
+	below := err == nil && address > 0xffff && address < lowestUVA
+	v.supportsIf(below, strong, fmt.Sprintf("the address 0x%x is below those of "+
+		"cudaMalloc, as mapped virtual memory is", address), x.Event.Place)
+	for _, name := range [...]string{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"} {
+		value, places, ok := variable(f, name)
+		on := ok && strings.Contains(strings.ToLower(value), "expandable_segments:t")
+		v.supportsIf(on, decisive, name+"="+value, places...)
 	}
-	fault := x.Event.Fields["errno"] == "14"
-	kind.supportsIf(fault, usual, "errno 14: the kernel can't pin that address", x.Event.Place).
-		todo("echo $PYTORCH_CUDA_ALLOC_CONF; the program with host memory",
-			"no expandable_segments, DMA-BUF, or no GPU Direct").
-		from("kvcache-ai/Mooncake#351")
+	v.todo("env | grep -e PYTORCH_CUDA_ALLOC_CONF -e PYTORCH_ALLOC_CONF of the process",
+		"no expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF; or DMA-BUF, which can register such memory").
+		from("kvcache-ai/Mooncake#351", "sgl-project/sglang#6193")
+}
+
+// registerRefused are the causes of errors other than out of memory and bad address.
+func registerRefused(c *candidates, x *facts.Failure) {
+	switch n := x.Event.Fields["errno"]; n {
+	case "5", "11", "28":
+		c.add("resource-limit", "the card has no more memory keys, or the region is larger than it can "+
+			"register", usual).
+			supports(strong, "errno "+n+" comes from the card or its driver", x.Event.Place).
+			todo("dmesg | grep -i -e mkey -e mr; rdma resource show; ibv_devinfo -v: max_mr_size",
+				"smaller and fewer regions, MC_MAX_MR_SIZE with Mooncake; a restart of the node if ended jobs "+
+					"leaked keys").
+			from("kvcache-ai/Mooncake, docs/source/troubleshooting/troubleshooting.md")
+	case "1", "13":
+		c.add("not-privileged", "the process isn't allowed to register memory", common).
+			supports(strong, "errno "+n, x.Event.Place).
+			todo("CapEff of /proc/self/status; the control group's rdma.max", "CAP_IPC_LOCK, or a privileged "+
+				"container")
+	}
 }
 
 func findCreate(f *facts.Facts) []Finding {

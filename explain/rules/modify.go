@@ -117,8 +117,8 @@ func modifyTimedOut(f *facts.Facts, c *candidates, list []*facts.Failure) {
 			gid.supports(strong+hint, g.text, g.places...)
 		}
 	}
-	if v, p, ok := variable(f, "NCCL_IB_GID_INDEX"); ok {
-		gid.supports(hint, "NCCL_IB_GID_INDEX="+v+" forces an index", p...)
+	if v, p, ok := variable(f, gidVariable(list[0])); ok {
+		gid.supports(hint, gidVariable(list[0])+"="+v+" forces an index", p...)
 	}
 	gid.fromTables(list).todo("show_gids on both nodes: the type and address of the index in use",
 		"unset NCCL_IB_GID_INDEX (NCCL 2.21 or later), or set that of the routable RoCE v2 GID").
@@ -160,14 +160,14 @@ func modifyNoDevice(c *candidates, list []*facts.Failure) {
 func modifyNoData(f *facts.Facts, c *candidates, list []*facts.Failure) {
 	x := list[0]
 	bad := gidFaults(f, list)
-	v, p, forced := variable(f, "NCCL_IB_GID_INDEX")
+	v, p, forced := variable(f, gidVariable(x))
 	moved := c.add(
 		"gid-moved",
 		"the forced GID index is empty now: the table changes after link and address events",
 		usual,
 	)
 	moved.fromTables(list).supports(strong, "errno 61 says that the entry is empty", x.Event.Place).
-		supportsIf(forced, strong, "NCCL_IB_GID_INDEX="+v+" forces the index", p...).
+		supportsIf(forced, strong, gidVariable(x)+"="+v+" forces the index", p...).
 		todo("show_gids: the index of the RoCE v2 GID now", "unset NCCL_IB_GID_INDEX, or set the present index").
 		from("NVIDIA/nccl#2157")
 	empty := c.add("gid-empty", "the port has no GID at that index: no address on its interface", usual)
@@ -200,8 +200,8 @@ func modifyInvalid(f *facts.Facts, c *candidates, list []*facts.Failure) {
 		gid.supports(strong, g.text, g.places...)
 	}
 	pluginMTU(f, c)
-	if v, p, ok := variable(f, "NCCL_IB_GID_INDEX"); ok {
-		gid.supports(strong, "NCCL_IB_GID_INDEX="+v+" forces an index", p...)
+	if v, p, ok := variable(f, gidVariable(list[0])); ok {
+		gid.supports(strong, gidVariable(list[0])+"="+v+" forces an index", p...)
 	}
 	gid.fromTables(list)
 	for _, slug := range [...]string{"gid-empty", "gid-moved"} {

@@ -8,7 +8,7 @@ import (
 )
 
 // programRules are about programs above the transport.
-func programRules() []Rule { //nolint:funlen // a table
+func programRules() []Rule {
 	return []Rule{
 		{
 			ID:    "RDX-150",
@@ -77,24 +77,15 @@ func programRules() []Rule { //nolint:funlen // a table
 			Find: findNVSHMEM,
 		},
 		{
-			ID:          "RDX-155",
-			Name:        "ucx-unreachable",
-			Title:       "UCX finds no transport to the peer",
-			Explanation: "The two ends have no transport in common that reaches.",
-			Sources:     []string{"openucx/ucx#4619"},
-			Find: simple(
-				"UCX finds no transport to the peer",
-				evidence.UCXUnreachable,
-				func(c *candidates, x *facts.Failure) {
-					c.add("roce-version-differs", "the ends use different RoCE versions or GIDs", usual).
-						todo("show_gids on both nodes", "UCX_IB_GID_INDEX=auto, or the same kind of GID").
-						from("openucx/ucx#4619")
-					c.add("environment-differs", "UCX_TLS or UCX_NET_DEVICES is too narrow on one side", usual).
-						todo("ucx_info -c on both nodes", "the same settings")
-					c.add("missing-library", "one side has no InfiniBand modules", rare).
-						todo("ucx_info -d", "the full package")
-				},
-			),
+			ID:    "RDX-155",
+			Name:  "ucx-unreachable",
+			Title: "UCX finds no transport to the peer",
+			Explanation: "The two ends have no transport in common that reaches. The line lists each transport and " +
+				"device with what it lacks.",
+			Sources: []string{
+				"openucx/ucx, src/ucp/wireup/select.c", "openucx/ucx#4619", "openucx/ucx#3513", "openucx/ucx#7599",
+			},
+			Find: findUnreachable,
 		},
 		{
 			ID:          "RDX-156",
@@ -102,12 +93,7 @@ func programRules() []Rule { //nolint:funlen // a table
 			Title:       "NIXL's backend failed",
 			Explanation: "The lines of UCX above name the cause.",
 			Sources:     []string{"PrimeIntellect-ai/prime-rl#2761"},
-			Find: simple("NIXL's backend failed", evidence.NIXLError, func(c *candidates, x *facts.Failure) {
-				c.add("missing-library", "UCX of this image has no RDMA transports", usual).
-					todo("ucx_info -d in the container", "UCX built with rdma-core").
-					from("PrimeIntellect-ai/prime-rl#2761")
-				c.add("dead-peer", "the other end has gone", usual).todo("the peer's log", "what ended it")
-			}),
+			Find:        findNIXL,
 		},
 	}
 }

@@ -7,35 +7,73 @@ import (
 	"github.com/rdmakit/rdmakit/explain/facts"
 )
 
-// gidRemedy says how the program of a failure is told the right GID.
-func gidRemedy(x *facts.Failure) string {
-	const index = "the index of the routable RoCE v2 GID on each node"
-	switch program(x) {
-	case "nccl":
-		return "with NCCL 2.21 or later unset NCCL_IB_GID_INDEX; else set " + index
-	case "ucx":
-		return "UCX_IB_GID_INDEX=auto, or " + index
-	case "mooncake":
-		return "MC_GID_INDEX with " + index
-	case "nvshmem", "deepep":
-		return "NVSHMEM_IB_GID_INDEX with " + index
-	case "perftest":
-		return "-x with " + index + ", or -R"
-	}
-	return "the program's setting of the GID index, with " + index
+// gidVariables are the variables with the GID index, by the first part of the kind of a failure.
+var gidVariables = map[string]string{
+	"mooncake": "MC_GID_INDEX", "ucx": "UCX_IB_GID_INDEX", "nvshmem": "NVSHMEM_IB_GID_INDEX",
 }
 
-// railRemedy says how the program of a failure is kept to ports that are connected.
-func railRemedy(x *facts.Failure) string {
-	switch program(x) {
-	case "nccl":
-		return "NCCL_CROSS_NIC=0 on rail-only fabrics; NCCL_IB_HCA with the ports that are connected"
-	case "ucx":
-		return "UCX_NET_DEVICES with the ports that are connected"
-	case "mooncake":
-		return "the device names of the transfer engine with one rail, or a topology (MC_CUSTOM_TOPO_JSON) by rail"
+// remedies are those of causes in the settings of programs, by the first part of the kind of a
+// failure. The rules themselves name the settings of NCCL.
+var remedies = map[string]map[string]string{
+	"mooncake": {
+		"gid-index": "MC_GID_INDEX with the index of the routable RoCE v2 GID, on both sides; its log lists " +
+			"\"RDMA device: …, GID: (GID_Index …)\"",
+		"gid-moved": "unset MC_GID_INDEX, or set the present index, and restart",
+		"gid-empty": "give the interface an address, or leave the port out of device_name",
+		"rails-not-connected": "MC_ENABLE_DEST_DEVICE_AFFINITY=1, or device_name (--disaggregation-ib-device) with " +
+			"devices of one network",
+		"foreign-device": "host networking or the rail's interface in the pod, or device_name with the pod's own " +
+			"devices",
+		"mtu-differs":   "MC_MTU with the smaller MTU on both sides: Mooncake doesn't agree on one",
+		"bad-nic":       "take the card out of device_name, check cable and firmware",
+		"traffic-class": "the class that the switches protect: MC_IB_TC",
+	},
+	"nvshmem": {
+		"gid-index":           "NVSHMEM_IB_GID_INDEX with the index of the routable RoCE v2 GID on each node",
+		"rails-not-connected": "NVSHMEM_HCA_LIST with ports of one network",
+	},
+	"perftest": {
+		"gid-index":           "-x with the index of the routable RoCE v2 GID on both sides, or -R",
+		"rails-not-connected": "-d with ports that are connected",
+	},
+	"ucx": {
+		"gid-index": "UCX_IB_GID_INDEX=auto, or the index of the routable RoCE v2 GID",
+		"gid-moved": "UCX_IB_GID_INDEX=auto, or the present index",
+		"gid-empty": "give the interface an address, or leave the port out of UCX_NET_DEVICES",
+		"rails-not-connected": "UCX_NET_DEVICES with ports of one network; " +
+			"UCX_IB_ROCE_REACHABILITY_MODE=local_subnet",
+		"foreign-device": "the rail's interface in the pod, or UCX_NET_DEVICES with the pod's own devices",
+		"bad-nic":        "take the card out of UCX_NET_DEVICES, check cable and firmware",
+		"traffic-class":  "UCX_IB_TRAFFIC_CLASS with the class that the switches protect",
+	},
+}
+
+// family returns the first part of the kind of a failure: the program that saw it.
+func family(x *facts.Failure) string {
+	name, _, _ := strings.Cut(string(x.Event.Kind), ".")
+	return name
+}
+
+// gidVariable returns the variable that forces a GID index on the program that saw a failure.
+func gidVariable(x *facts.Failure) string {
+	if name, ok := gidVariables[family(x)]; ok {
+		return name
 	}
-	return "only the ports that are connected, or a route between the rails"
+	return "NCCL_IB_GID_INDEX"
+}
+
+// inOwnSettings puts remedies that name settings of NCCL in those of the program that failed.
+func inOwnSettings(finding *Finding) {
+	if finding.Failure == nil {
+		return
+	}
+	own := remedies[family(finding.Failure)]
+	for i := range finding.Causes {
+		c := &finding.Causes[i]
+		if text, ok := own[c.Slug]; ok && (strings.Contains(c.Remedy, "NCCL_") || c.Slug == "gid-index") {
+			c.Remedy = text
+		}
+	}
 }
 
 // peerDevice returns the device of the peer that a failure names, "" if it names none: Mooncake's
@@ -46,10 +84,4 @@ func peerDevice(x *facts.Failure) string {
 	}
 	_, device, _ := strings.Cut(x.Event.Fields["peer"], "@")
 	return device
-}
-
-// program returns the program of a failure: the first part of its event's kind.
-func program(x *facts.Failure) string {
-	name, _, _ := strings.Cut(string(x.Event.Kind), ".")
-	return name
 }

@@ -79,9 +79,9 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 	for _, g := range bad {
 		gid.supports(strong, g.text, g.places...)
 	}
-	if v, p, ok := variable(f, "NCCL_IB_GID_INDEX"); ok {
-		gid.supports(hint, "NCCL_IB_GID_INDEX="+v+" forces an index, which can differ between nodes and move", p...)
-	} else if l, ok := f.Library("nccl"); ok && program(list[0]) == "nccl" {
+	if v, p, ok := variable(f, gidVariable(list[0])); ok {
+		gid.supports(hint, gidVariable(list[0])+"="+v+" forces an index, which can differ between nodes and move", p...)
+	} else if l, ok := f.Library("nccl"); ok && family(list[0]) == "nccl" {
 		possible, certain := l.Between("", "2.20.5")
 		switch {
 		case possible && good != nil && len(bad) == 0: // index 0 is a link-local one: another index is in use
@@ -103,7 +103,7 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 	gid.opposesIf(known && !atOnce, strong, "it worked for minutes before, with the same GID")
 	gid.todo(
 		"rdmactl doctor --only gid-routable on both nodes; show_gids lists the tables",
-		gidRemedy(list[0]),
+		"with NCCL 2.21 or later unset NCCL_IB_GID_INDEX; else set the index of the routable RoCE v2 GID on each node",
 	).
 		from("NVIDIA/nccl#426", "pytorch/pytorch#81628")
 
@@ -222,7 +222,8 @@ func timeoutCommon(f *facts.Facts, c *candidates, list []*facts.Failure, s scope
 	}
 	rails.supportsIf(link(list[0]) == facts.LinkInfiniBand && !later, hint, "the ports are of InfiniBand: no address "+
 		"is in the way, so the two have no path").
-		todo("rdmactl cluster verify --hosts NODE1,NODE2: which cards reach each other", railRemedy(list[0])).
+		todo("rdmactl cluster verify --hosts NODE1,NODE2: which cards reach each other",
+			"NCCL_CROSS_NIC=0 on rail-only fabrics; NCCL_IB_HCA with the ports that are connected").
 		from("NVIDIA/nccl#2013")
 }
 

@@ -137,7 +137,7 @@ func ncclDeviceSymptoms() []Symptom {
 				"descriptors of cuMem). Namespaces of containers, allocators and virtual GPUs are in the way.",
 			Sources: []string{"NVIDIA/nccl, src/transport/p2p.cc", "ROCm/rocm-systems#2209"},
 			Lines: []Line{
-				nccl("ipc-get", "transport/p2p.cc", "IpcGetMemHandle failed"),
+				nccl("ipc-get", "transport/p2p.cc", "IpcGetMemHandle failed").not("The call to"),
 				nccl("ipc-open", "transport/p2p.cc", "failed to open CUDA IPC handle"),
 				nccl("ipc-handle", "transport/p2p.cc", "failed to get CUDA IPC handle to device"),
 				cudaLine("cuda-map", "mapping of buffer object failed").speaks("gpu-ipc"),

@@ -4,17 +4,11 @@ import "github.com/rdmakit/rdmakit/explain/evidence"
 
 const ncclShmSource = "NVIDIA/nccl, src/misc/shmutils.cc"
 
-// shmTooSmall returns the cause that /dev/shm is too small.
-func shmTooSmall() Cause {
-	return Cause{
-		Slug: "shm-too-small", Title: "/dev/shm is too small, or full", Weight: Common,
-		Clues: []Clue{
-			{Weight: Strong, Contains: "No space left", Text: "the file system of /dev/shm is full"},
-			{Weight: Hint, Field: "errno", Is: []string{"28", "12"}},
-		},
-		Decide: "df -h /dev/shm in the container, while the job starts",
-		Remedy: "--shm-size=16g or --ipc=host, or an emptyDir with medium Memory at /dev/shm; delete old nccl-* files",
-	}
+// ncclShmTooSmall returns the cause that /dev/shm is too small.
+func ncclShmTooSmall() Cause {
+	return shmTooSmall(Common,
+		Clue{Weight: Strong, Contains: "No space left", Text: "the file system of /dev/shm is full"},
+		Clue{Weight: Hint, Field: "errno", Is: []string{"28", "12"}})
 }
 
 //nolint:funlen // a table
@@ -37,7 +31,7 @@ func ncclMemorySymptoms() []Symptom {
 				nccl("shm-open", "include/shm.h", "Call to shm_open failed"),
 			},
 			Causes: []Cause{
-				shmTooSmall(),
+				ncclShmTooSmall(),
 				{
 					Slug: "not-privileged", Title: "the process may not write to /dev/shm", Weight: Rare,
 					Clues:  []Clue{{Weight: Decisive, Field: "errno", Is: []string{"13", "1", "30"}}},
@@ -66,7 +60,7 @@ func ncclMemorySymptoms() []Symptom {
 					Decide: "ls -i /dev/shm in both containers",
 					Remedy: "one container per node, --ipc=host for all, or NCCL_SHM_DISABLE=1",
 				},
-				shmTooSmall(),
+				ncclShmTooSmall(),
 				{
 					Slug: "dead-peer", Title: "the rank that made the segment has ended", Weight: Rare,
 					Decide: "the logs of the other ranks of this node", Remedy: "what ended it",

@@ -225,8 +225,6 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 				elastic.says("sigsegv", "Signal 11 (SIGSEGV) received by PID"),
 				elastic.says("exit-11", "failed (exitcode: -11)"),
 				elastic.says("sigfpe", "Signal 8 (SIGFPE) received by PID"),
-				ucxDebug.says("caught-11", "Caught signal 11 (Segmentation fault"),
-				ucxDebug.says("caught-7", "Caught signal 7 (Bus error").speaks("shm-too-small"),
 				ucxDebug.says("caught-8", "Caught signal 8 (Floating point exception"),
 				ompiDebug.says("ompi-segv", "Signal: Segmentation fault (11)"),
 				ompiDebug.says("ompi-bus", "Signal: Bus error (7)").speaks("shm-too-small"),

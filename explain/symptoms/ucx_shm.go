@@ -2,16 +2,6 @@ package symptoms
 
 import "github.com/rdmakit/rdmakit/explain/evidence"
 
-func shmTooSmall(weight Weight, clues ...Clue) Cause {
-	return Cause{
-		Slug: "shm-too-small", Title: "/dev/shm is too small, or full", Weight: weight, Clues: clues,
-		Decide: "df -h /dev/shm in the container, while the job starts; rdmactl doctor --only shared-memory",
-		Remedy: "--shm-size=16g, or an emptyDir with medium Memory at /dev/shm; on a host, size= of tmpfs in " +
-			"fstab; remove leftovers; UCX_POSIX_DIR elsewhere",
-		Sources: []string{"openucx/ucx#1037"},
-	}
-}
-
 func ptraceScope(weight Weight, clues ...Clue) Cause {
 	return Cause{
 		Slug: "ptrace-scope", Title: "the kernel doesn't let a process read another one's memory (CMA): Yama's " +

@@ -66,6 +66,7 @@ func Mooncake() forms.Table {
 			Parse: func(m, before string, f evidence.Fields) bool {
 				f["call"], f["errno"] = verb, bracketErrno(m)
 				f["next"], f["gidIndex"] = forms.Word(m, "QP to "), forms.Word(m, "local_gid_index=")
+				f["memory"] = forms.Word(m, "register memory ")
 				f["device"] = lastPart(forms.Word(m, ": local="), "@")
 				f["localGID"], f["remoteGID"] = compactGID(gidAt(m, "local_gid=")), compactGID(gidAt(m, "peer_gid="))
 				if f["device"] == "" && verb == "ibv_open_device" {

@@ -21,7 +21,7 @@ func Table() forms.Table {
 	return forms.Table{
 		Program: "UCX",
 		Markers: []string{
-			"UCX  ", "UCX ERROR ", "(Destination is unreachable)", "UCX WARN ",
+			"UCX  ", "UCX ERROR ", "(Destination is unreachable)", " - Destination is unreachable", "UCX WARN ",
 			"ib_mlx5_log.c", "NIXL_ERR_", "ucp_ep_create(", "UD endpoint 0x", "ep_cfg[", "inter-node cfg#",
 			"# Library version: ", "# UCT version=", "[rqpn 0x", "ndpoint timeout",
 		},
@@ -90,7 +90,7 @@ func rows() []forms.Row { //nolint:funlen // a table
 					return false
 				}
 				f["call"], f["errno"] = m[:end], posix.Errno(m)
-				f["size"] = forms.Word(m, "length=")
+				f["size"], f["memory"] = forms.Word(m, "length="), forms.Word(m, "(address=")
 				f["limit"] = forms.Between(m, "(current: ", ")")
 				return true
 			},
@@ -132,6 +132,14 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Parse: func(m, before string, f evidence.Fields) bool {
 				_, f["transports"], _ = strings.Cut(m, ": ")
 				return strings.Contains(before, "UCX  ERROR no ")
+			},
+		},
+		{
+			Name: "transport-list", Kind: evidence.UCXUnreachable, Anchor: " - Destination is unreachable",
+			Source: "openucx/ucx, src/ucp/wireup/select.c",
+			Parse: func(m, before string, f evidence.Fields) bool {
+				f["transports"] = before + m
+				return strings.Contains(before, "/")
 			},
 		},
 		{

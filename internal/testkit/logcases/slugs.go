@@ -146,6 +146,9 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "fork-unsafe", Meaning: "the program forks without fork support"},
 		{Name: "no-listener", Meaning: "nothing listens at the address"},
 		{Name: "server-unreachable", Meaning: "a metadata server isn't started, or not reachable"},
+		{Name: "stale-metadata", Meaning: "a metadata server has old entries, or lost them"},
+		{Name: "name-taken", Meaning: "two processes have the same name"},
+		{Name: "kernel-config", Meaning: "the kernel was built without an option"},
 		// defects
 		{Name: "defect:nccl-mtu-negotiation", Meaning: "NCCL 2.20 to 2.29 doesn't agree on a path MTU"},
 		{Name: "defect:nccl-aarch64-hang", Meaning: "NCCL before 2.29.3 loses proxy slots on aarch64"},
