@@ -1,5 +1,241 @@
 package symptoms
 
+import (
+	"slices"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+)
+
 func libfabricSymptoms() []Symptom {
-	return nil
+	return slices.Concat(
+		ofiSymptoms(), ofiPluginSymptoms(), openibSymptoms(), openmpiSymptoms(), launcherSymptoms(), psmSymptoms(),
+	)
+}
+
+// Sources of libfabric, its plugin for NCCL, and implementations of MPI.
+var (
+	libfabricCore = source{Libfabric, "ofiwg/libfabric, src/fabric.c"}
+	libfabricEFA  = source{Libfabric, "ofiwg/libfabric, prov/efa/src"}
+	libfabricCXI  = source{Libfabric, "ofiwg/libfabric, prov/cxi/src"}
+	verbsProvider = source{Libfabric, "ofiwg/libfabric, prov/verbs/src"}
+	fabtests      = source{Libfabric, "ofiwg/libfabric, fabtests/common/shared.c"}
+	ofiPlugin     = source{NCCL, "aws/aws-ofi-nccl, src"}
+	mpich         = source{Libfabric, "pmodels/mpich, src/mpid/ch4/netmod/ofi/init_provider.c"}
+	intelMPI      = source{Libfabric, "Intel MPI, src/mpid/ch4/netmod/ofi"}
+)
+
+func noProvider(weight Weight, clues ...Clue) Cause {
+	return Cause{
+		Slug: "setting-wrong",
+		Title: "a setting selects a provider that isn't here: FI_PROVIDER, I_MPI_OFI_PROVIDER, I_MPI_FABRICS or " +
+			"mtl_ofi_provider_include",
+		Weight: weight,
+		Clues: append(
+			clues, Clue{Weight: Strong, Variable: "FI_PROVIDER"},
+			Clue{Weight: Strong, Variable: "I_MPI_OFI_PROVIDER"},
+		),
+		Decide: "env | grep -e FI_ -e I_MPI; fi_info -l, and fi_info without FI_PROVIDER",
+		Remedy: "unset them, or a provider that fi_info lists (tcp, verbs, efa, cxi, psm3)",
+	}
+}
+
+func ofiWithoutDevice(weight Weight, clues ...Clue) Cause {
+	return Cause{
+		Slug: "no-device-node", Title: "the node or container has no device of the provider, or none that is active",
+		Weight: weight, Clues: clues,
+		Decide: "rdmactl detect in the container; ls /dev/infiniband; on AWS: does the instance have EFA interfaces?",
+		Remedy: "--device /dev/infiniband, or the resource vpc.amazonaws.com/efa of the EFA device plugin; bring " +
+			"the port up",
+		Sources: []string{"aws-samples/aws-efa-nccl-baseami-pipeline#2"},
+	}
+}
+
+func ofiWithoutLibrary(weight Weight, clues ...Clue) Cause {
+	return Cause{
+		Slug: "missing-library", Title: "this libfabric lacks the provider, or another libfabric is loaded",
+		Weight: weight,
+		Clues:  clues,
+		Decide: "fi_info -l; grep libfabric /proc/PID/maps",
+		Remedy: "the EFA installer in the image (libfabric and rdma-core of one release), FI_PROVIDER_PATH of " +
+			"Intel MPI, or the vendor's libfabric first in LD_LIBRARY_PATH",
+	}
+}
+
+func ofiSymptoms() []Symptom { //nolint:funlen // a table
+	return []Symptom{
+		{
+			ID: "RDX-485", Name: "libfabric-no-provider", Title: "libfabric found no provider that serves",
+			Explanation: "fi_getinfo returned -61 (no data available): no provider has the capabilities that were " +
+				"asked for, on a device that is there and active. FI_LOG_LEVEL=info says why each provider was " +
+				"left out; lines about single providers are harmless.",
+			Sources: []string{
+				"ofiwg/libfabric#5149", "ofiwg/libfabric#7324", "QMCPACK/qmcpack#1158", "ofiwg/libfabric#8079",
+				"aws-samples/aws-efa-nccl-baseami-pipeline#2", "NVIDIA/nccl#229",
+			},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				fabtests.says("getinfo-shared", "fi_getinfo(): ", "ret=-61"),
+				libfabricCore.says("getinfo-command", "fi_getinfo: -61 (No data available)"),
+				mpich.says("getinfo-mpich", "OFI fi_getinfo() failure"),
+				intelMPI.says("getinfo-intel", "OFI addrinfo() failed"),
+				intelMPI.says("fabric-intel", "fabric is not available and fallback fabric is not enabled"),
+				source{Libfabric, "mercury-hpc/mercury, src/na/na_ofi.c"}.
+					says("getinfo-mercury", "fi_getinfo failed, rc: -61"),
+				ofiPlugin.says("ofi-no-provider", "find any optimal provider", "NET/OFI"),
+				ofiPlugin.says("ofi-no-eligible", "No eligible providers were found", "NET/OFI"),
+				ofiPlugin.says("ofi-open-provider", "Couldn't open a fabric provider", "NET/OFI"),
+				ofiPlugin.says("ofi-no-protocol", "Unable to find a protocol that worked", "NET/OFI"),
+			},
+			Causes: []Cause{
+				ofiWithoutDevice(
+					Common, Clue{Weight: Hint, Line: "ofi-no-provider"}, Clue{Weight: Hint, Line: "ofi-no-eligible"},
+					Clue{Weight: Strong, Seen: "libfabric/verbs-inactive"},
+				),
+				ofiWithoutLibrary(Usual, Clue{Weight: Hint, Line: "getinfo-intel"}),
+				noProvider(
+					Usual, Clue{Weight: Hint, Line: "getinfo-intel"}, Clue{Weight: Hint, Line: "fabric-intel"},
+				),
+			},
+		},
+		{
+			ID: "RDX-486", Name: "libfabric-endpoint", Title: "libfabric could not open an endpoint or queue",
+			Explanation: "The provider is there, but the device refused a queue pair or completion queue: too " +
+				"little lockable memory, too few contexts, or no active port.",
+			Sources: []string{
+				"aws/aws-ofi-nccl#44", "aws/aws-ofi-nccl#141", "aws/aws-ofi-nccl#889", "ofiwg/libfabric#8256",
+				"llnl/sundials#316", "ofiwg/libfabric#7324",
+			},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				ofiPlugin.says("ofi-enable-endpoint", "Couldn't enable endpoint. RC: ", "NET/OFI"),
+				ofiPlugin.says("ofi-allocate-endpoint", "Couldn't allocate endpoint. RC: ", "NET/OFI"),
+				ofiPlugin.says("ofi-new-endpoint", "Creating new endpoint for domain ", "NET/OFI", "failed"),
+				ofiPlugin.says("ofi-open-cq", "Couldn't open CQ. RC: ", "NET/OFI"),
+				ofiPlugin.says("ofi-open-domain", "Couldn't open a fabric access domain. RC: ", "NET/OFI"),
+				libfabricEFA.says("efa-cq", "Unable to create extended CQ: "),
+				intelMPI.says("mpi-endpoint", "OFI endpoint open failed"),
+				intelMPI.says("mpi-domain", "OFI domain open failed"),
+				intelMPI.says("mpi-vector", "OFI get address vector map failed").as(evidence.Vague),
+				source{Libfabric, "open-mpi/ompi, ompi/mca/mtl/ofi/help-mtl-ofi.txt"}.
+					says("ompi-call", "Open MPI failed an OFI Libfabric library call ("),
+				libfabricCXI.says("cxi-domain", "Failed to allocate CXI Domain, ret: ").speaks("vni"),
+				libfabricCXI.says("cxi-lni", "Failed to allocate LNI, ret: ").speaks("vni"),
+				libfabricCXI.says("cxi-service", "cxil_alloc_svc: ").speaks("vni"),
+				libfabricCXI.says("cxi-cp", "Failed to allocate CP, ret: ").speaks("vni"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "memlock", Title: "the limit of locked memory (memlock) is too low", Weight: Usual,
+					Clues: []Clue{
+						{Weight: Strong, Field: "errno", Is: []string{"12"}}, {Weight: Strong, Contains: "RC: -12"},
+					},
+					Decide: "ulimit -l in the job and container; rdmactl doctor --only memlock",
+					Remedy: "memlock unlimited (--ulimit memlock=-1; LimitMEMLOCK of slurmd or containerd)",
+				},
+				{
+					Slug: "resource-limit", Title: "the device has no more queues or contexts for so many processes",
+					Weight: Usual,
+					Clues: []Clue{
+						{Weight: Hint, Contains: "RC: -12"},
+						{Weight: Hint, Field: "errno", Is: []string{"12", "11", "16", "28"}},
+						{Weight: Strong, Seen: "libfabric/psm-context"},
+					},
+					Decide: "rdma resource show; processes of ended jobs: ps",
+					Remedy: "end leftovers; fewer ranks per device",
+				},
+				ofiWithoutDevice(
+					Usual, Clue{Weight: Hint, Field: "errno", Is: []string{"22", "19"}},
+					Clue{Weight: Hint, Contains: "Invalid argument"}, Clue{Weight: Hint, Seen: "libfabric/psm-open"},
+				),
+				ofiWithoutLibrary(
+					Rare, Clue{Weight: Strong, Contains: "Function not implemented"},
+					Clue{Weight: Hint, Contains: "RC: -22"},
+				),
+				{
+					Slug:   "vni",
+					Title:  "the job has no virtual network (VNI) on Slingshot, or its service no resources left",
+					Weight: Rare, Decide: "echo $SLINGSHOT_VNIS; cxi_service list",
+					Remedy: "start with srun or mpiexec of the system, --network=job_vni; or enable the default " +
+						"service",
+					Sources: []string{"mochi-hpc/mochi-margo#305", "flux-framework/flux-coral2#407"},
+				},
+			},
+		},
+		{
+			ID: "RDX-497", Name: "libfabric-verbs",
+			Title: "libfabric's provider for verbs can't use a port or connection",
+			Explanation: "It connects through rdma_cm: the port must be active, have an IP address, and the peer " +
+				"must listen.",
+			Sources:  []string{"ofiwg/libfabric#5149", "ofiwg/libfabric, prov/verbs/src"},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				verbsProvider.says("verbs-inactive", "<warn> There are no active "+
+					"ports").as(evidence.Vague).speaks("port-down"),
+				verbsProvider.says("verbs-cm", "CM error event RDMA_CM_EVENT_"),
+				verbsProvider.says("verbs-resolve", "rdma_resolve_addr: ", ":verbs:"),
+				verbsProvider.says("verbs-create-qp", "ibv_create_qp: ", ":verbs:"),
+				verbsProvider.says("verbs-create-cq", "ibv_create_cq: ", ":verbs:"),
+				verbsProvider.says("verbs-reg", "ibv_reg_mr: ", ":verbs:"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "interface-choice", Title: "the IP address isn't one of an RDMA interface", Weight: Usual,
+					Clues: []Clue{
+						{Weight: Strong, Line: "verbs-resolve"},
+						{Weight: Strong, Contains: "RDMA_CM_EVENT_ADDR_ERROR"},
+						{Weight: Hint, Field: "errno", Is: []string{"19", "99"}},
+					},
+					Decide: "rdma link; ip -br addr",
+					Remedy: "FI_VERBS_IFACE, and an address on the RDMA interface (IPoIB or RoCE)",
+				},
+				{
+					Slug: "port-down", Title: "no port is active", Weight: Rare,
+					Decide: "rdmactl status", Remedy: "cable, switch port, subnet manager",
+				},
+				noListener(
+					Usual, Clue{Weight: Strong, Contains: "RDMA_CM_EVENT_REJECTED"},
+					Clue{Weight: Hint, Contains: "RDMA_CM_EVENT_CONNECT_ERROR"},
+				),
+				{
+					Slug: "memlock", Title: "the limit of locked memory (memlock) is too low", Weight: Usual,
+					Clues: []Clue{
+						{Weight: Strong, Field: "errno", Is: []string{"12"}}, {Weight: Hint, Line: "verbs-create-qp"},
+					},
+					Decide: "ulimit -l in the job; rdmactl doctor --only memlock", Remedy: "memlock unlimited",
+				},
+			},
+		},
+		{
+			ID: "RDX-489", Name: "libfabric-versions", Title: "releases of libfabric don't fit each other",
+			Explanation: "Peers must speak a common protocol, and plugins need a libfabric that is new enough.",
+			Sources: []string{
+				"ofiwg/libfabric, prov/efa/src/rdm", "aws/aws-ofi-nccl, src", "ofiwg/libfabric#10001",
+			},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				libfabricEFA.says("efa-protocol", " received a packet with invalid protocol version").
+					decides("version-mismatch"),
+				libfabricCore.says("fi-version", "Requested version is newer than library").speaks("library-too-old"),
+				libfabricCore.says("fi-provider-version", "fi_version ", " < requested ").as(evidence.Vague).
+					speaks("library-too-old"),
+				ofiPlugin.says("ofi-too-old", "requires at least libfabric version", "NET/OFI").
+					decides("library-too-old"),
+				source{Libfabric, "glibc, elf/dl-version.c"}.
+					says("fabric-symbol", "version `FABRIC_1.", "not found").speaks("library-too-old"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "version-mismatch", Title: "the nodes have different releases of libfabric", Weight: Usual,
+					Decide: "fi_info --version on all nodes",
+					Remedy: "one release (EFA installer) on all nodes and in all images",
+				},
+				{
+					Slug: "library-too-old", Title: "the libfabric that is loaded is older than the program needs",
+					Weight: Usual,
+					Decide: "fi_info --version; grep libfabric /proc/PID/maps",
+					Remedy: "a current libfabric (EFA installer), first in LD_LIBRARY_PATH",
+				},
+			},
+		},
+	}
 }
