@@ -10,8 +10,8 @@ import (
 var All = sync.OnceValue(func() []*Symptom {
 	var list []*Symptom
 	for _, group := range [...][]Symptom{
-		ncclSymptoms(), torchSymptoms(), ucxSymptoms(), mooncakeSymptoms(), libfabricSymptoms(), verbsSymptoms(),
-		kernelSymptoms(), kubernetesSymptoms(), nvshmemSymptoms(), opensmSymptoms(),
+		ncclSymptoms(), torchSymptoms(), ucxSymptoms(), mooncakeSymptoms(), libfabricSymptoms(), perftestSymptoms(),
+		verbsSymptoms(), kernelSymptoms(), kubernetesSymptoms(), nvshmemSymptoms(), opensmSymptoms(),
 	} {
 		for i := range group {
 			list = append(list, &group[i])
