@@ -1,44 +1,8 @@
 package symptoms
 
-import (
-	"slices"
-
-	"github.com/rdmakit/rdmakit/explain/evidence"
-)
-
 // says returns a line of a program, by its texts.
 func says(program, name, source string, texts ...string) Line {
 	return Line{Name: name, Program: program, Source: source, All: texts}
-}
-
-// without returns the line for texts that it doesn't contain.
-func (l Line) without(texts ...string) Line {
-	l.None = texts
-	return l
-}
-
-// with returns the line with a value in it.
-func (l Line) with(field, after string) Line {
-	l.Fields = append(slices.Clip(l.Fields), Field{Name: field, After: after})
-	return l
-}
-
-// as returns the line with another standing than its symptom's.
-func (l Line) as(standing evidence.Standing) Line {
-	l.Standing = standing
-	return l
-}
-
-// speaks returns the line as strong evidence for causes.
-func (l Line) speaks(slugs ...string) Line {
-	l.Speaks = slugs
-	return l
-}
-
-// decides returns the line as proof of a cause.
-func (l Line) decides(slug string) Line {
-	l.Decides = slug
-	return l
 }
 
 // maybe returns a possible cause.

@@ -83,8 +83,6 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 					says("getinfo-mercury", "fi_getinfo failed, rc: -61"),
 				ofiPlugin.says("ofi-no-provider", "find any optimal provider", "NET/OFI"),
 				ofiPlugin.says("ofi-no-eligible", "No eligible providers were found", "NET/OFI"),
-				ofiPlugin.says("ofi-open-provider", "Couldn't open a fabric provider", "NET/OFI"),
-				ofiPlugin.says("ofi-no-protocol", "Unable to find a protocol that worked", "NET/OFI"),
 			},
 			Causes: []Cause{
 				ofiWithoutDevice(
@@ -107,11 +105,6 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				ofiPlugin.says("ofi-enable-endpoint", "Couldn't enable endpoint. RC: ", "NET/OFI"),
-				ofiPlugin.says("ofi-allocate-endpoint", "Couldn't allocate endpoint. RC: ", "NET/OFI"),
-				ofiPlugin.says("ofi-new-endpoint", "Creating new endpoint for domain ", "NET/OFI", "failed"),
-				ofiPlugin.says("ofi-open-cq", "Couldn't open CQ. RC: ", "NET/OFI"),
-				ofiPlugin.says("ofi-open-domain", "Couldn't open a fabric access domain. RC: ", "NET/OFI"),
 				libfabricEFA.says("efa-cq", "Unable to create extended CQ: "),
 				intelMPI.says("mpi-endpoint", "OFI endpoint open failed"),
 				intelMPI.says("mpi-domain", "OFI domain open failed"),
@@ -218,8 +211,6 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 				libfabricCore.says("fi-version", "Requested version is newer than library").speaks("library-too-old"),
 				libfabricCore.says("fi-provider-version", "fi_version ", " < requested ").as(evidence.Vague).
 					speaks("library-too-old"),
-				ofiPlugin.says("ofi-too-old", "requires at least libfabric version", "NET/OFI").
-					decides("library-too-old"),
 				source{Libfabric, "glibc, elf/dl-version.c"}.
 					says("fabric-symbol", "version `FABRIC_1.", "not found").speaks("library-too-old"),
 			},

@@ -234,17 +234,15 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-496", Name: "sharp", Title: "collectives in the switches (SHARP, HCOLL) can't be used",
+			ID: "RDX-496", Name: "sharp-mpi", Title: "collectives in the switches (SHARP, HCOLL) can't be used",
 			Explanation: "SHARP needs its aggregation manager on the node of the subnet manager, switches that " +
 				"support it, and a port that is in the subnet. Without it, collectives run on the hosts.",
 			Sources:  []string{"NVIDIA/nccl#1219", "NVIDIA/nccl#1425", "Mellanox/nccl-rdma-sharp-plugins#151"},
 			Standing: evidence.Vague,
 			Lines: []Line{
 				hcoll.says("sharp-local-data", "ERROR sharp_get_local_data failed: "),
-				hcoll.says("sharp-ports", "ERROR collect_ports_data: "),
 				hcoll.says("sharp-manager-port", "FabricProvider must bind to port with master "+
 					"SM").decides("sharp-manager"),
-				hcoll.says("sharp-tree", "ERROR Failed to lock SAT tree("),
 				hcoll.says("sharp-job", "ERROR sharp_init_session failed: "),
 				hcoll.says("hcoll-init", "Hcol library init failed"),
 			},
@@ -266,7 +264,7 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 				},
 				{
 					Slug: "resource-limit", Title: "the switches have no more trees for jobs", Weight: Rare,
-					Clues:  []Clue{{Weight: Strong, Line: "sharp-tree"}},
+					Clues:  []Clue{{Weight: Strong, Seen: "nccl/sharp-tree"}},
 					Decide: "sharp_am's log: jobs and trees",
 					Remedy: "end other jobs; NCCL_COLLNET_ENABLE=0, --mca coll ^hcoll",
 				},

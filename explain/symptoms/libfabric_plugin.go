@@ -16,10 +16,6 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				ofiPlugin.says("ofi-register-gpu", "NET/OFI Unable to register memory (type = 2)"),
-				ofiPlugin.says("ofi-register", "NET/OFI Unable to register memory"),
-				ofiPlugin.says("ofi-register-rail", "Could not register memory on rail ", "NET/OFI"),
-				ofiPlugin.says("ofi-register-attr", "Couldn't register memory region with regattr", "NET/OFI"),
 				libfabricEFA.says("efa-register", "Unable to register MR of "),
 				libfabricEFA.says("efa-register-old", "<warn> Unable to register MR: "),
 				source{Libfabric, "chapel-lang/chapel, runtime/src/comm/ofi"}.
@@ -31,7 +27,6 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 					Clues: []Clue{
 						{Weight: Strong, Contains: "Cannot allocate memory"},
 						{Weight: Strong, Contains: "RC: -12"},
-						{Weight: -Hint, Line: "ofi-register-gpu"},
 					},
 					Decide: "the sum of all registrations; with 4 KiB pages EFA can register about a quarter of " +
 						"the memory",
@@ -46,12 +41,11 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "ulimit -l in the job; rdmactl doctor --only memlock", Remedy: "memlock unlimited",
 				},
 				{
-					Slug:   "defect:efa-sync-memops",
+					Slug:   "defect:libfabric-sync-memops",
 					Title:  "libfabric of EFA's installer before 1.29.1 fails with NCCL from 2.19 on",
 					Weight: Rare,
 					Clues: []Clue{
-						{Weight: Strong, Line: "ofi-register-gpu", Contains: "RC: -22"},
-						{Weight: Strong, Line: "ofi-register-gpu", Library: "nccl", Since: "2.19"},
+						{Weight: Hint, Library: "nccl", Since: "2.19"},
 						{Weight: -Strong, Library: "nccl", Until: "2.18.99"},
 					},
 					Decide:  "cat /opt/amazon/efa_installed_packages; FI_EFA_SET_CUDA_SYNC_MEMOPS=0",
@@ -59,8 +53,7 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 					Sources: []string{"awslabs/awsome-distributed-ai#203"},
 				},
 				noPeermem(
-					Rare, Clue{Weight: Strong, Line: "ofi-register-gpu"},
-					Clue{Weight: Hint, Seen: "libfabric/efa-hmem-cuda"},
+					Rare, Clue{Weight: Hint, Seen: "libfabric/efa-hmem-cuda"},
 				),
 			},
 		},
@@ -82,7 +75,6 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 					as(evidence.Failed).speaks("peermem-missing"),
 				libfabricCore.says("cuda-missing", "CUDA library or CUDA device is not "+
 					"available").speaks("no-cuda-support"),
-				ofiPlugin.says("ofi-cuda-runtime", "Failed to find CUDA Runtime library", "NET/OFI"),
 				ofiPlugin.says("ofi-disable-gdr", "disabling GDR", "NET/OFI").speaks("gdr-off"),
 			},
 			Causes: []Cause{

@@ -1,6 +1,10 @@
 package symptoms
 
-import "github.com/rdmakit/rdmakit/explain/evidence"
+import (
+	"slices"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+)
 
 // source is a file of a program's source, whose lines say writes.
 type source struct{ program, file string }
@@ -31,5 +35,11 @@ func (l Line) speaks(slugs ...string) Line {
 // decides sets the cause that the line proves.
 func (l Line) decides(slug string) Line {
 	l.Decides = slug
+	return l
+}
+
+// with adds a value: the word behind a text.
+func (l Line) with(field, after string) Line {
+	l.Fields = append(slices.Clip(l.Fields), Field{Name: field, After: after})
 	return l
 }

@@ -28,12 +28,6 @@ var (
 	mooncakeMaster   = source{Mooncake, "kvcache-ai/Mooncake, mooncake-store/src/master_client.cpp"}
 )
 
-// with adds a value of the line: the word behind a text.
-func (l Line) with(name, after string) Line {
-	l.Fields = append(l.Fields, Field{Name: name, After: after})
-	return l
-}
-
 func mooncakeDevices(weight Weight, clues ...Clue) Cause {
 	return Cause{
 		Slug: "wrong-device", Title: "a device is named that this node or pod doesn't have", Weight: weight,

@@ -111,7 +111,7 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(Perftest, "no-gpu-option", "getopt(3)", "unrecognized option",
 					"--use_").decides("missing-library"),
-				says(Perftest, "no-cuda-build", ptParams, " cannot be used without ").without("usage").
+				says(Perftest, "no-cuda-build", ptParams, " cannot be used without ").not("usage").
 					speaks("missing-library"),
 				says(Perftest, "bad-mtu", ptParams, " Invalid MTU - ").speaks("mtu-too-small"),
 				says(Perftest, "ud-max", ptComm, "Max message size in UD cannot be greater than "+
@@ -206,7 +206,7 @@ func perftestPeers() []Symptom { //nolint:funlen // a table
 				"a host name that resolves to one, can't work.",
 			Sources: []string{ptComm, "rdma_get_cm_event(3)", "linux-rdma/perftest#132"}, Standing: evidence.Failed,
 			Lines: []Line{
-				says(Perftest, "cm-event", ptComm, "nexpected CM event ").without("bl blka").with("event",
+				says(Perftest, "cm-event", ptComm, "nexpected CM event ").not("bl blka").with("event",
 					"CM event "),
 				says(Perftest, "cm-event-connect", ptComm, "Unexpected CM event bl blka ").with("event", "bl blka "),
 				says(Perftest, "cm-request", ptComm, "bad event waiting for connect request ").

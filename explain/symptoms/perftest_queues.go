@@ -37,7 +37,7 @@ func perftestQueues() []Symptom {
 			Explanation: "Queues are pinned memory.",
 			Sources:     []string{ptResources}, Standing: evidence.Failed,
 			Lines: []Line{
-				says(Perftest, "create-srq", ptResources, "Couldn't create SRQ").without("XRC"),
+				says(Perftest, "create-srq", ptResources, "Couldn't create SRQ").not("XRC"),
 				says(Perftest, "create-cqs", ptResources, "Failed to create CQs"),
 				says(Perftest, "allocate-pd", ptResources, "Couldn't allocate PD"),
 				says(Perftest, "work-buffer", ptResources, "Couldn't allocate work buf"),

@@ -130,17 +130,12 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				vllm.says("vllm-nccl", "Failed to load NCCL library from"),
 				loader.says("no-nccl", "cannot open shared object file", "libnccl").not("WARN", "INFO", "Plugin"),
-				loader.says("no-verbs", "libibverbs.so", "cannot open shared object file").not("NCCL INFO"),
-				loader.says("no-rdmacm", "librdmacm.so", "cannot open shared object file").not("NCCL INFO"),
-				loader.says("no-mlx5", "libmlx5.so", "cannot open shared object file").not("NCCL INFO"),
 				loader.says("no-cudart", "libcudart.so", "cannot open shared object file").not("NCCL INFO"),
 				loader.says("no-cuda", "libcuda.so.1: cannot open shared object file").not("NCCL INFO"),
 				loader.says("no-nvshmem", "libnvshmem", "cannot open shared object file"),
 				loader.says("no-mpi", "libmpi.so", "cannot open shared object file"),
 				loader.says("nccl-symbol", "undefined symbol: nccl").speaks("version-mismatch"),
 				loader.says("verbs-symbol", "undefined symbol: ibv_").speaks("version-mismatch"),
-				loader.says("verbs-version", "version `IBVERBS_").speaks("version-mismatch"),
-				loader.says("mlx5-version", "version `MLX5_").speaks("version-mismatch"),
 				loader.says("nvshmem-symbol", "undefined symbol: nvshmem").speaks("version-mismatch"),
 			},
 			Causes: []Cause{

@@ -70,7 +70,7 @@ func verbsPrograms() []Symptom { //nolint:funlen // a table
 				says(Verbs, "pingpong-gid", vbPing, "can't read sgid of index ").with("gidIndex",
 					"of index ").speaks("gid-index"),
 				says(Verbs, "pingpong-lid", vbPing, "Couldn't get local LID").speaks("subnet-manager", "gid-index"),
-				says(Verbs, "pingpong-context", vbPing, "Couldn't get context for ").without("the " +
+				says(Verbs, "pingpong-context", vbPing, "Couldn't get context for ").not("the " +
 					"device").speaks("no-device-node"),
 				says(Perftest, "pingpong-connect", vbPing, "Couldn't connect to remote QP").as(evidence.Vague),
 				says(Verbs, "pingpong-read", vbPing, "Couldn't read/write remote address").as(evidence.Waiting),
@@ -94,7 +94,7 @@ func verbsPrograms() []Symptom { //nolint:funlen // a table
 			Sources:     []string{"rdma-core, pyverbs"}, Standing: evidence.Failed,
 			Lines: []Line{
 				says(Verbs, "pyverbs-error", "rdma-core, pyverbs/pyverbs_error.py",
-					"PyverbsRDMAError: ").without("Completion status"),
+					"PyverbsRDMAError: ").not("Completion status"),
 			},
 			Causes: []Cause{
 				maybe(Usual, "gid-index", "an attribute of the address doesn't fit: GID index, LID instead of "+
