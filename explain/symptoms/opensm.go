@@ -156,6 +156,11 @@ func smFabric() []Symptom { //nolint:funlen // a table
 				says(OpenSM, "errors-init", smState, "Errors during initialization").as(evidence.Echo),
 			},
 			Causes: []Cause{
+				maybe(Usual, "subnet-manager", "this subnet manager asks for what the switches or cards don't "+
+					"support: they are of another generation", "the attribute in the line; the releases of OpenSM "+
+					"and of the switches",
+					"a newer OpenSM, or the subnet manager of the vendor",
+					Clue{Weight: Strong, Seen: "opensm.error", SeenField: "code", SeenIs: []string{"3111"}}),
 				maybe(Usual, "cable", "the link on the path is bad", "rdmactl fabric errors; rdmactl fabric trace "+
 					"to the node in the line",
 					"the cable or port"),

@@ -29,6 +29,9 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 				says(Perftest, "port-state", ptParams, "Port number ", " state is ").with("state", " state is "),
 			},
 			Causes: []Cause{
+				maybe(Rare, "vf-guid", "the virtual function has no GUID, so the subnet manager doesn't bring it up",
+					"ip link show: node_guid; ibstat", "a GUID for the function; virt_enabled in the subnet manager",
+					Clue{Weight: Decisive, Seen: "k8s.vf"}),
 				maybe(Common, "port-down", "the port is down: no cable, the interface is off, or it is the wrong "+
 					"port or device", "rdmactl detect; ibv_devinfo; ip link",
 					"ip link set INTERFACE up, the cable, or another device and port (-d, -i)",
