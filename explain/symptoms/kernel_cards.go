@@ -59,7 +59,7 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 				says(Kernel, "mlx5-recovery-failed", knMlx5+"/health.c", "health recovery failed"),
 				says(Kernel, "mlx5-error-start", knMlx5+"/health.c", "mlx5_enter_error_state"),
 				says(Kernel, "mlx5-pci-error", knMlx5+"/main.c", "mlx5_pci_err_detected"),
-				says(Kernel, "mlx5-sw-reset", knMlx5+"/health.c", "start of software reset").without("mlx5_fw_reset"),
+				says(Kernel, "mlx5-sw-reset", knMlx5+"/health.c", "start of software reset").not("mlx5_fw_reset"),
 				says(Kernel, "mlx5-command-stuck", knMlx5+"/cmd.c", "command resource", "leak").as(evidence.Failed),
 				says(Kernel, "mlx5-no-done", knMlx5+"/cmd.c", "mlx5_cmd_comp_handler", "timeout").as(evidence.Failed),
 			},
@@ -257,7 +257,7 @@ func kernelSoft() []Symptom {
 					"tunnel").speaks("ipv6-off"),
 				says(Kernel, "rxe-ipv4", knRxe+"/rxe/rxe_net.c", "Failed to create IPv4 UDP "+
 					"tunnel").speaks("port-in-use"),
-				says(Kernel, "rxe-insert", "kmod, modprobe", "could not insert 'rdma_rxe'").without("Address " +
+				says(Kernel, "rxe-insert", "kmod, modprobe", "could not insert 'rdma_rxe'").not("Address " +
 					"family").as(evidence.Failed),
 				says(Kernel, "rxe-address-family", "kmod, modprobe", "could not insert 'rdma_rxe'",
 					"Address family not supported").decides("ipv6-off"),

@@ -49,12 +49,12 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 				says(Kernel, "format-duplicate", knModule, "exports duplicate symbol ", "owned by "),
 				says(Kernel, "format-depmod", "kmod, depmod", "needs unknown symbol ib_"),
 				says(Kernel, "format-core", knModule, "disagrees about version of symbol "+
-					"ib_").without("ib_register_peer", "ib_unregister_peer"),
+					"ib_").not("ib_register_peer", "ib_unregister_peer"),
 				says(Kernel, "format-core-private", knModule, "disagrees about version of symbol __ib_"),
 				says(Kernel, "format-cm", knModule, "disagrees about version of symbol rdma_"),
 				says(Kernel, "format-cm-private", knModule, "disagrees about version of symbol __rdma_"),
 				says(Kernel, "format-mlx5", knModule, "disagrees about version of symbol mlx5_"),
-				says(Kernel, "format-unknown-core", knModule, "nknown symbol ib_").without("ib_register_peer",
+				says(Kernel, "format-unknown-core", knModule, "nknown symbol ib_").not("ib_register_peer",
 					"ib_unregister_peer"),
 				says(Kernel, "format-unknown-private", knModule, "nknown symbol __ib_"),
 				says(Kernel, "format-unknown-cm", knModule, "nknown symbol rdma_"),
@@ -198,7 +198,7 @@ func kernelHost() []Symptom {
 			Sources:     []string{"Linux, arch/x86/kernel/cpu/mce", "Linux, drivers/edac"}, Standing: evidence.Origin,
 			Lines: []Line{
 				says(Kernel, "mce-event", "Linux, arch/x86/kernel/cpu/mce",
-					"mce: [Hardware Error]: Machine check").without("events logged"),
+					"mce: [Hardware Error]: Machine check").not("events logged"),
 				says(Kernel, "edac-ue", "Linux, drivers/edac/edac_mc.c", " UE memory ", "EDAC "),
 				says(Kernel, "memory-failure", "Linux, mm/memory-failure.c", "Memory failure: 0x"),
 			},
@@ -217,7 +217,7 @@ func kernelGPU() []Symptom {
 			Explanation: "Without the GPU the rank ends; what other ranks report follows from it.",
 			Sources:     []string{"NVIDIA, kernel driver", "NVIDIA/NVSentinel#155"}, Standing: evidence.Origin,
 			Lines: []Line{
-				says(Kernel, "gpu-fallen", "NVIDIA, kernel driver", "GPU has fallen off the bus").without("Xid"),
+				says(Kernel, "gpu-fallen", "NVIDIA, kernel driver", "GPU has fallen off the bus").not("Xid"),
 				says(Kernel, "gpu-fallen-lines", "NVIDIA, kernel driver", "fallen off the bus and is not responding",
 					"NVRM: "),
 				says(Kernel, "gpu-mismatch", "NVIDIA, kernel driver", "NVRM: API "+
@@ -266,7 +266,7 @@ func kernelGPU() []Symptom {
 			Lines: []Line{
 				says(Kernel, "sxid", "NVIDIA, nvidia-nvswitch", "nvidia-nvswitch", "SXid (PCI:", "Fatal"),
 				says(Kernel, "sxid-nonfatal", "NVIDIA, nvidia-nvswitch", "nvidia-nvswitch",
-					"SXid (PCI:").without("Fatal").as(evidence.Vague),
+					"SXid (PCI:").not("Fatal").as(evidence.Vague),
 				says(Kernel, "fabric-manager-version", "NVIDIA, Fabric Manager",
 					"fabric manager NVIDIA GPU driver interface version ", "don't match").
 					decides("version-mismatch"),

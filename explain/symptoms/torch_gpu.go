@@ -89,7 +89,6 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				cudaText.says("ecc", "uncorrectable ECC error encountered").decides("gpu-hardware"),
 				cudaText.says("nvlink", "uncorrectable NVLink error"),
-				smi.says("gpu-lost", "GPU is lost.  Reboot the system"),
 				smi.says("no-handle", "Unable to determine the device handle for GPU"),
 			},
 			Causes: []Cause{
