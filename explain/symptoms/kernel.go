@@ -37,9 +37,21 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 			Sources:  []string{knFabric, "linux-nvme/nvme-cli#867", "linux-nvme/nvme-cli#3268"},
 			Standing: evidence.Origin,
 			Lines: []Line{
-				says(Kernel, "nvme-connect-status", knFabric, "Connect command failed, error wo/DNR bit: ").with("status", "DNR bit: ").not("error wo/DNR bit: -", "error wo/DNR bit: 880", "error wo/DNR bit: 881"),
-				says(Kernel, "nvme-connect-path", knFabric, "Connect command failed, error wo/DNR bit: ").with("status", "DNR bit: ").
-					as(evidence.Vague).speaks("dead-peer"),
+				says(
+					Kernel,
+					"nvme-connect-status",
+					knFabric,
+					"Connect command failed, error wo/DNR bit: ",
+				).with("status", "DNR bit: ").
+					not("error wo/DNR bit: -", "error wo/DNR bit: 880", "error wo/DNR bit: 881"),
+				says(
+					Kernel,
+					"nvme-connect-path",
+					knFabric,
+					"Connect command failed, error wo/DNR bit: ",
+				).with("status", "DNR bit: ").
+					as(evidence.Vague).
+					speaks("dead-peer"),
 				says(Kernel, "nvme-connect-nqn", knFabric, "Connect Invalid Data Parameter").speaks("target-refuses"),
 				says(Kernel, "nvme-connect-sqe", knFabric, "Connect Invalid SQE "+
 					"Parameter").speaks("version-mismatch"),

@@ -222,8 +222,6 @@ func kernelGPU() []Symptom {
 					"NVRM: "),
 				says(Kernel, "gpu-mismatch", "NVIDIA, kernel driver", "NVRM: API "+
 					"mismatch").decides("version-mismatch"),
-				says(Kernel, "gpu-nvml-mismatch", "NVIDIA, NVML", "Driver/library version "+
-					"mismatch").decides("version-mismatch"),
 				says(Kernel, "gpu-rm-init", "NVIDIA, kernel driver", "RmInitAdapter failed", "NVRM: "),
 				says(Kernel, "gpu-lost-nvml", "NVIDIA, NVML", "GPU is lost"),
 			},

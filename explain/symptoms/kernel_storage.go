@@ -9,7 +9,12 @@ func kernelOthers() []Symptom { //nolint:funlen // a table
 			Explanation: "The initiator asks the subnet manager for a path, then the target for a login.",
 			Sources:     []string{knSRP + "/srp/ib_srp.c", knSRP + "/srpt/ib_srpt.c"}, Standing: evidence.Failed,
 			Lines: []Line{
-				says(Kernel, "srp-path", knSRP+"/srp/ib_srp.c", "Got failed path rec status ").speaks("subnet-manager"),
+				says(
+					Kernel,
+					"srp-path",
+					knSRP+"/srp/ib_srp.c",
+					"Got failed path rec status ",
+				).speaks("subnet-manager"),
 				says(Kernel, "srp-rej", knSRP+"/srp/ib_srp.c", "SRP_LOGIN_REJ: ").speaks("target-refuses"),
 				says(Kernel, "srp-rej-reason", knSRP+"/srp/ib_srp.c", "REJ reason 0x"),
 				says(Kernel, "srp-connect", knSRP+"/srp/ib_srp.c", "ib_srp: ", "Connection ", " failed"),

@@ -67,7 +67,8 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 				ompiRuntime.says("unreachable-init", "MPI_INIT has failed because at least one MPI process is "+
 					"unreachable"),
 				ompiPML.says("pml-none", " cannot be selected", "PML ").speaks("missing-library"),
-				ompiBase.says("framework-none", "No components were able to be opened in the ").speaks("missing-library"),
+				ompiBase.says("framework-none", "No components were able to be opened in the ").
+					speaks("missing-library"),
 				ompiBase.says("component-missing", "A requested component was not found, or was unable to be opened").
 					speaks("missing-library"),
 				ompiTCP.says("tcp-pairing", "Unable to find reachable pairing between local and remote interfaces").

@@ -52,10 +52,13 @@ func mooncakeDeviceSymptoms() []Symptom { //nolint:funlen // a table
 				mooncakeContext.says("gid-none", "No suitable GID found on ").with("device", "found on "),
 				mooncakeContext.says("gid-none-refresh", "No suitable GID found while refreshing ").
 					with("device", "refreshing ").speaks("gid-moved"),
-				mooncakeContext.says("gid-query", "Failed to query GID ").with("gidIndex", "query GID ").as(evidence.Vague),
+				mooncakeContext.says("gid-query", "Failed to query GID ").
+					with("gidIndex", "query GID ").
+					as(evidence.Vague),
 				mooncakeContext.says("gid-unavailable", "not available: ", "Device ", " GID ").
 					with("device", "Device ").with("gidIndex", " GID ").speaks("gid-index"),
-				mooncakeContext.says("gid-foreign", "has no associated network device", "GID index ").speaks("foreign-device"),
+				mooncakeContext.says("gid-foreign", "has no associated network device", "GID index ").
+					speaks("foreign-device"),
 				mooncakeEndpoint.says("gid-peer", "[Handshake] Invalid peer GID: "),
 			},
 			Causes: []Cause{
@@ -242,7 +245,8 @@ func mooncakeDeviceSymptoms() []Symptom { //nolint:funlen // a table
 					decides("build-options"),
 				mooncakeEngine.says("build-tcp", "MC_FORCE_TCP is set but USE_TCP is not compiled "+
 					"in").decides("build-options"),
-				mooncakePlugin.says("build-plugin", "Unable to find metadata storage plugin ").speaks("build-options"),
+				mooncakePlugin.says("build-plugin", "Unable to find metadata storage plugin ").
+					speaks("build-options"),
 				mooncakeEngine.says("build-fallback", "transport was requested but is not compiled in").
 					decides("build-options").as(evidence.Failed),
 			},

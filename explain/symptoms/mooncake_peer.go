@@ -164,7 +164,8 @@ func mooncakePeerSymptoms() []Symptom { //nolint:funlen // a table
 				mooncakeMetadata.says("segment-retrieve", "Failed to retrieve segment descriptor, name ").
 					with("peer", "name "),
 				mooncakeMetadata.says("segment-location", "Failed to find location of ").with("peer", "location of "),
-				mooncakeMetadata.says("segment-description", "Failed to get description of ").with("peer", "description of "),
+				mooncakeMetadata.says("segment-description", "Failed to get description of ").
+					with("peer", "description of "),
 				mooncakePlugin.says("segment-not-found", "metadata not found", "transfer_metadata_plugin.cpp"),
 				mooncakeWorker.says("segment-target", "Cannot get target segment description #"),
 				mooncakeWorker.says("segment-reload", "Cannot reload target segment #"),

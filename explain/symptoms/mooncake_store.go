@@ -188,7 +188,8 @@ func mooncakeStoreSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:     []string{"kvcache-ai/Mooncake, transport/nvlink_transport/nvlink_transport.cpp"},
 			Standing:    evidence.Failed,
 			Lines: []Line{
-				mooncakeNVLink.says("nvlink-p2p", "NvlinkTransport: device ", " cannot p2p access device ").speaks("gpu-p2p"),
+				mooncakeNVLink.says("nvlink-p2p", "NvlinkTransport: device ", " cannot p2p access device ").
+					speaks("gpu-p2p"),
 				mooncakeNVLink.says("nvlink-enable", "NvlinkTransport: failed to enable p2p "+
 					"access").speaks("gpu-p2p"),
 				mooncakeNVLink.says("nvlink-none", "NvlinkTransport: no device found").speaks("gpu-missing"),

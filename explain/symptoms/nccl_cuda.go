@@ -22,7 +22,10 @@ func ncclCUDASymptoms() []Symptom {
 					speaks("driver-mismatch"),
 				cudaLine("cuda-ptx", "the provided PTX was compiled with an unsupported toolchain.").
 					speaks("driver-too-old"),
-				cudaLine("cuda-api", "API call is not supported in the installed CUDA driver").speaks("driver-too-old"),
+				cudaLine(
+					"cuda-api",
+					"API call is not supported in the installed CUDA driver",
+				).speaks("driver-too-old"),
 				nccl("driver-minimum", "misc/cudawrap.cc", "CUDA Driver version found is", "Minimum requirement is").
 					speaks("driver-too-old"),
 				nccl("driver-symbols", "misc/cudawrap.cc", "CUDA some PFN functions not found in the library"),
@@ -51,7 +54,9 @@ func ncclCUDASymptoms() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-306", Name: "cuda-architecture", Title: "the library has no code for this GPU",
+			ID:    "RDX-306",
+			Name:  "cuda-architecture",
+			Title: "the library has no code for this GPU",
 			Explanation: "A build of NCCL or of the program has kernels for the architectures that it was built for " +
 				"only.",
 			Sources:  []string{ncclChecksSource, "NVIDIA/nccl, makefiles/common.mk"},
@@ -92,7 +97,10 @@ func ncclCUDASymptoms() []Symptom {
 				cudaLine("cuda-none", "no CUDA-capable device is detected").speaks("gpu-missing"),
 				cudaLine("hip-none", "no ROCm-capable device is detected").speaks("gpu-missing"),
 				cudaLine("cuda-busy", "all CUDA-capable devices are busy or unavailable").speaks("gpu-exclusive"),
-				cudaLine("cuda-busy-one", "CUDA-capable device(s) is/are busy or unavailable").speaks("gpu-exclusive"),
+				cudaLine(
+					"cuda-busy-one",
+					"CUDA-capable device(s) is/are busy or unavailable",
+				).speaks("gpu-exclusive"),
 			},
 			Causes: []Cause{
 				{
@@ -181,8 +189,9 @@ func ncclCUDASymptoms() []Symptom {
 						"comes back",
 				},
 				{
-					Slug:  "driver-mismatch",
-					Title: "the driver was updated or its device files vanished while the container ran", Weight: Usual,
+					Slug:   "driver-mismatch",
+					Title:  "the driver was updated or its device files vanished while the container ran",
+					Weight: Usual,
 					Clues:  []Clue{{Weight: Hint, Line: "cuda-unknown"}},
 					Decide: "nvidia-smi in the container and on the node; dmesg",
 					Remedy: "start the container again; nvidia-container-toolkit with the cgroup fix",
@@ -253,12 +262,20 @@ func ncclCUDASymptoms() []Symptom {
 				cudaLine("cuda-capture-unsafe", "dependency created on uncaptured work in another stream"),
 				nccl("graph-build", "misc/strongstream.cc", "NCCL cannot be captured in a graph if either").
 					speaks("driver-too-old"),
-				nccl("graph-driver", "enqueue.cc", "required for NCCL's CUDA Graphs support").speaks("driver-too-old"),
+				nccl(
+					"graph-driver",
+					"enqueue.cc",
+					"required for NCCL's CUDA Graphs support",
+				).speaks("driver-too-old"),
 				nccl("graph-old", "enqueue.cc", "NCCL does not support this CUDA version for CUDA graph").
 					speaks("driver-too-old"),
 				nccl("graph-mixed", "group.cc",
 					"Either none or all communicators in a ncclGroup() can be CUDA graph captured"),
-				nccl("graph-streams", "enqueue.cc", "must either be all uncaptured or all captured by the same graph"),
+				nccl(
+					"graph-streams",
+					"enqueue.cc",
+					"must either be all uncaptured or all captured by the same graph",
+				),
 			},
 			Causes: []Cause{
 				{

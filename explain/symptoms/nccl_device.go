@@ -28,8 +28,10 @@ func cuMemBroken(w Weight, clues ...Clue) Cause {
 // fabricManager returns the cause that NVSwitches aren't set up.
 func fabricManager(w Weight, clues ...Clue) Cause {
 	return Cause{
-		Slug: "fabric-manager", Title: "the Fabric Manager or the NVSwitches aren't in order on this node", Weight: w,
-		Clues: clues,
+		Slug:   "fabric-manager",
+		Title:  "the Fabric Manager or the NVSwitches aren't in order on this node",
+		Weight: w,
+		Clues:  clues,
 		Decide: "systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A4 Fabric; dmesg | grep -i -e xid -e " +
 			"sxid",
 		Remedy: "restart nvidia-fabricmanager (same release as the driver) or the node; NCCL_NVLS_ENABLE=0 until then",
@@ -40,7 +42,9 @@ func fabricManager(w Weight, clues ...Clue) Cause {
 func ncclDeviceSymptoms() []Symptom {
 	return []Symptom{
 		{
-			ID: "RDX-311", Name: "nvls-multicast", Title: "NCCL could not set up NVLink SHARP (NVLS) multicast memory",
+			ID:    "RDX-311",
+			Name:  "nvls-multicast",
+			Title: "NCCL could not set up NVLink SHARP (NVLS) multicast memory",
 			Explanation: "NVLS lets the NVSwitches add up data. It needs a working Fabric Manager, and a driver and " +
 				"a partition of GPUs with multicast.",
 			Sources: []string{
@@ -104,7 +108,9 @@ func ncclDeviceSymptoms() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-313", Name: "nccl-peer-access", Title: "a GPU can't access the memory of another GPU of the node",
+			ID:    "RDX-313",
+			Name:  "nccl-peer-access",
+			Title: "a GPU can't access the memory of another GPU of the node",
 			Explanation: "NCCL found that peer to peer should work and CUDA refuses it: in VMs, with vGPUs, MIG or " +
 				"containers that see one GPU each, and with GPUs or drivers that don't support it.",
 			Sources: []string{
@@ -114,7 +120,11 @@ func ncclDeviceSymptoms() []Symptom {
 				cudaLine("cuda-peer", "peer access is not supported between these two devices").speaks("gpu-p2p"),
 				nccl("peer-failed", "transport/p2p.cc", "failed to peer with device"),
 				cudaLine("cuda-peer-not-enabled", "peer access has not been enabled"),
-				nccl("peer-ipc-refused", "transport/p2p.cc", "failed to open CUDA IPC handle : 217").speaks("gpu-p2p"),
+				nccl(
+					"peer-ipc-refused",
+					"transport/p2p.cc",
+					"failed to open CUDA IPC handle : 217",
+				).speaks("gpu-p2p"),
 			},
 			Causes: []Cause{
 				gpuP2P(Common),
@@ -137,7 +147,7 @@ func ncclDeviceSymptoms() []Symptom {
 				"descriptors of cuMem). Namespaces of containers, allocators and virtual GPUs are in the way.",
 			Sources: []string{"NVIDIA/nccl, src/transport/p2p.cc", "ROCm/rocm-systems#2209"},
 			Lines: []Line{
-				nccl("ipc-get", "transport/p2p.cc", "IpcGetMemHandle failed").not("The call to"),
+				nccl("ipc-get", "transport/p2p.cc", "IpcGetMemHandle failed").not("The call to", "non-zero status"),
 				nccl("ipc-open", "transport/p2p.cc", "failed to open CUDA IPC handle"),
 				nccl("ipc-handle", "transport/p2p.cc", "failed to get CUDA IPC handle to device"),
 				cudaLine("cuda-map", "mapping of buffer object failed").speaks("gpu-ipc"),
@@ -200,9 +210,12 @@ func ncclDeviceSymptoms() []Symptom {
 					Remedy: "IMEX on all nodes; NCCL_MNNVL_ENABLE=0",
 				},
 				{
-					Slug: "memlock", Title: "the limit of locked memory forbids to register host memory", Weight: Rare,
+					Slug:   "memlock",
+					Title:  "the limit of locked memory forbids to register host memory",
+					Weight: Rare,
 					Clues:  []Clue{{Weight: Hint, Line: "cuda-os-call"}},
-					Decide: "ulimit -l in the job", Remedy: "memlock unlimited for the service that starts the job",
+					Decide: "ulimit -l in the job",
+					Remedy: "memlock unlimited for the service that starts the job",
 				},
 				{
 					Slug: "driver-too-old", Title: "the driver is too old for this function", Weight: Rare,
@@ -248,7 +261,9 @@ func ncclDeviceSymptoms() []Symptom {
 				gpuP2P(Usual),
 				cuMemBroken(Usual),
 				{
-					Slug: "gpu-ipc", Title: "ranks of the node are in containers that don't share memory", Weight: Rare,
+					Slug:   "gpu-ipc",
+					Title:  "ranks of the node are in containers that don't share memory",
+					Weight: Rare,
 					Decide: "one container per node, or --ipc=host",
 					Remedy: "all ranks of a node in one container; NCCL_P2P_DISABLE=1",
 				},
@@ -262,7 +277,8 @@ func ncclDeviceSymptoms() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-319", Name: "nccl-kernel-shared-memory",
+			ID:          "RDX-319",
+			Name:        "nccl-kernel-shared-memory",
 			Title:       "NCCL's kernels need more shared memory than the GPU has",
 			Explanation: "NCCL compares what its kernels ask for with the limit of the device; the launch then fails.",
 			Sources: []string{

@@ -86,7 +86,9 @@ func ncclLimitSymptoms() []Symptom {
 func ncclNetworkSymptoms() []Symptom {
 	return []Symptom{
 		{
-			ID: "RDX-344", Name: "port-resiliency", Title: "a port failed, and NCCL could not move the traffic",
+			ID:    "RDX-344",
+			Name:  "port-resiliency",
+			Title: "a port failed, and NCCL could not move the traffic",
 			Explanation: "Since 2.29.7 NCCL can go on without one failed port of several. These lines follow from a " +
 				"failed connection.",
 			Sources: []string{ncclIBSource + "/p2p_resiliency.cc"},
@@ -94,7 +96,11 @@ func ncclNetworkSymptoms() []Symptom {
 				nccl("resiliency-devices", "transport/net_ib/p2p_resiliency.cc", "NET/IB: Fatal error. Detected ",
 					"failed devices"),
 				nccl("resiliency-fatal", "transport/net_ib/p2p_resiliency.cc", "NET/IB: The error is fatal ("),
-				nccl("resiliency-probes", "transport/net_ib/p2p_resiliency.cc", "Maximum number of probing attempts ("),
+				nccl(
+					"resiliency-probes",
+					"transport/net_ib/p2p_resiliency.cc",
+					"Maximum number of probing attempts (",
+				),
 				nccl("resiliency-no-device", "transport/net_ib/p2p_resiliency.cc",
 					"Could not find a functional device to post the probe"),
 				nccl("resiliency-replace", "transport/net_ib/p2p_resiliency.cc",
@@ -133,7 +139,10 @@ func ncclNetworkSymptoms() []Symptom {
 			Explanation: "The library's own bookkeeping doesn't fit: a defect of the release, a plugin of another " +
 				"release, or memory that the program overwrote.",
 			Sources: []string{
-				ncclIBSource + "/p2p.cc", ncclIBSource + "/reg.cc", ncclIBSource + "/connect.cc", ncclIBSource + ".cc",
+				ncclIBSource + "/p2p.cc",
+				ncclIBSource + "/reg.cc",
+				ncclIBSource + "/connect.cc",
+				ncclIBSource + ".cc",
 			},
 			Lines: []Line{
 				nccl("ib-requests", "transport/net_ib/p2p.cc", "NET/IB : unable to allocate requests"),

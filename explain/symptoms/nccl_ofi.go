@@ -182,7 +182,12 @@ func ncclOFISymptoms() []Symptom {
 					as(evidence.Echo),
 				ofiLine("ofi-inflight-receive", "nccl_ofi_rdma.cpp", "Closing recv_comm ", "with inflight requests").
 					as(evidence.Echo),
-				ofiLine("ofi-inactive", "nccl_ofi_rdma.cpp", " on inactive communicator", "Called ").as(evidence.Echo),
+				ofiLine(
+					"ofi-inactive",
+					"nccl_ofi_rdma.cpp",
+					" on inactive communicator",
+					"Called ",
+				).as(evidence.Echo),
 				ofiLine("ofi-requests", "nccl_ofi_sendrecv.cpp", "Can not support more than ", "inflight requests"),
 				ofiLine("ofi-cq", "nccl_ofi_rdma.cpp", "Unable to retrieve completion queue entries"),
 				ofiLine("ofi-post", "nccl_ofi_rdma.cpp", "Error posting "),

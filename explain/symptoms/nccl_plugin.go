@@ -25,9 +25,17 @@ func ncclPluginSymptoms() []Symptom { //nolint:funlen // a table
 				nccl("sharp-allgather", "", "SHARP Allgather failed").from(sharpSource),
 				nccl("sharp-reduce-scatter", "", "SHARP reduce_scat", " failed").from(sharpSource),
 				nccl("sharp-request", "", "SHARP : unable to allocate request").from(sharpSource),
-				nccl("collnet-none", "transport.cc", "Cannot initialize CollNet, using point-to-point network instead").
+				nccl(
+					"collnet-none",
+					"transport.cc",
+					"Cannot initialize CollNet, using point-to-point network instead",
+				).
 					as(evidence.Vague),
-				nccl("collnet-ignored", "graph/tuning.cc", "CollNet is not supported or fails to initialize, ignoring").
+				nccl(
+					"collnet-ignored",
+					"graph/tuning.cc",
+					"CollNet is not supported or fails to initialize, ignoring",
+				).
 					as(evidence.Vague),
 				nccl("collnet-share", "transport/coll_net.cc", "sharp resources", "Child comms (nRanks"),
 				nccl("sharp-port", "", "ERROR collect_ports_data: ").from("sharp library, NVIDIA/nccl#1219"),
@@ -53,8 +61,9 @@ func ncclPluginSymptoms() []Symptom { //nolint:funlen // a table
 						"NCCL_COLLNET_ENABLE=0 to do without",
 				},
 				{
-					Slug:  "sharp-port",
-					Title: "the port can't be used: that of the subnet manager, or several GPUs per node", Weight: Rare,
+					Slug:   "sharp-port",
+					Title:  "the port can't be used: that of the subnet manager, or several GPUs per node",
+					Weight: Rare,
 					Clues:  []Clue{{Weight: Strong, Line: "sharp-port"}},
 					Decide: "ibstat; which node runs opensm",
 					Remedy: "SHARP_COLL_… with the other ports; the subnet manager on a node of its own",
@@ -104,11 +113,16 @@ func ncclPluginSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-346", Name: "google-plugin",
+			ID:    "RDX-346",
+			Name:  "google-plugin",
 			Title: "a network plugin of Google Cloud (gIB, FasTrak, TCPX, FastSocket) failed",
 			Explanation: "These plugins need the receive datapath manager (RxDM) beside the job, their own shim of " +
 				"settings, and interfaces of the node.",
-			Sources: []string{"Google Cloud, GPUDirect-TCPXO for GKE", "google/nccl-fastsocket#4", "NVIDIA/aicr#1647"},
+			Sources: []string{
+				"Google Cloud, GPUDirect-TCPXO for GKE",
+				"google/nccl-fastsocket#4",
+				"NVIDIA/aicr#1647",
+			},
 			Lines: []Line{
 				nccl("fastrak", "", "NET/FasTrak").warning().from("Google Cloud, GPUDirect-TCPXO"),
 				nccl("tcpx", "", "NET/GPUDirectTCPX").warning().from("Google Cloud, GPUDirect-TCPX"),
@@ -125,7 +139,9 @@ func ncclPluginSymptoms() []Symptom { //nolint:funlen // a table
 						"/dev/aperture_devices and the node's interfaces in the pod",
 				},
 				{
-					Slug: "no-rail-interface", Title: "the pod lacks the interfaces of the GPU network", Weight: Usual,
+					Slug:   "no-rail-interface",
+					Title:  "the pod lacks the interfaces of the GPU network",
+					Weight: Usual,
 					Decide: "ip -br address in the pod; networking.gke.io/interfaces",
 					Remedy: "the multi-network annotations of the pod",
 				},

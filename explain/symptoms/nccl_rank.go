@@ -120,7 +120,9 @@ func ncclRankSymptoms() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-329", Name: "collective-mismatch", Title: "the two ends of a transfer expect different sizes",
+			ID:    "RDX-329",
+			Name:  "collective-mismatch",
+			Title: "the two ends of a transfer expect different sizes",
 			Explanation: "Sender and receiver of NCCL's network transport disagree: they run different collectives, " +
 				"with different settings (NCCL_PROTO, NCCL_ALGO, NCCL_BUFFSIZE) or with different versions.",
 			Sources: []string{"NVIDIA/nccl, src/transport/net_ib.cc", "NVIDIA/nccl#969"},
@@ -164,7 +166,13 @@ func ncclRankSymptoms() []Symptom {
 					"Attempt to use communicator before the previous operation returned ncclSuccess"),
 				nccl("comm-abort", "proxy.cc", "is in abort state", "Comm 0x").as(evidence.Echo),
 				nccl("comm-revoked", "enqueue.cc", "communicator was revoked").as(evidence.Echo),
-				nccl("comm-destroyed", "init.cc", "has already been destroyed", "comm 0x").warning().as(evidence.Echo),
+				nccl(
+					"comm-destroyed",
+					"init.cc",
+					"has already been destroyed",
+					"comm 0x",
+				).warning().
+					as(evidence.Echo),
 				nccl("comm-async", "init.cc", "ncclCommSetAsyncError: error comm").as(evidence.Echo),
 				nccl("comm-sync", "init.cc", "commDestroySync: comm").as(evidence.Echo),
 				nccl("comm-reclaim", "init.cc", "commReclaim: ").warning().as(evidence.Echo),
@@ -220,12 +228,17 @@ func ncclRankSymptoms() []Symptom {
 					decides("version-mismatch"),
 				nccl("config-magic", "init.cc", "argument not initialized via NCCL_CONFIG_INITIALIZER").
 					speaks("version-mismatch"),
-				nccl("properties-magic", "dev_runtime.cc", "must be initialized via NCCL_COMM_PROPERTIES_INITIALIZER"),
+				nccl(
+					"properties-magic",
+					"dev_runtime.cc",
+					"must be initialized via NCCL_COMM_PROPERTIES_INITIALIZER",
+				),
 			},
 			Causes: []Cause{
 				{
-					Slug:  "version-mismatch",
-					Title: "another libnccl.so.2 is found than the one that the program was built with", Weight: Common,
+					Slug:   "version-mismatch",
+					Title:  "another libnccl.so.2 is found than the one that the program was built with",
+					Weight: Common,
 					Decide: "grep libnccl /proc/PID/maps; NCCL's version line",
 					Remedy: "the version that was built with: LD_LIBRARY_PATH, pip's nvidia-nccl",
 				},

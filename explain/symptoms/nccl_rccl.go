@@ -101,8 +101,10 @@ func rcclSymptoms() []Symptom { //nolint:funlen // a table
 					Source: "ROCm/clr, hipamd/src/hip_memory.cpp",
 				},
 				{
-					Name: "hip-ipc-attach", Program: NCCL, All: []string{"HSA failed to attach IPC memory with status"},
-					Source: "ROCm/clr, rocclr/device/rocm/rocmemory.cpp",
+					Name:    "hip-ipc-attach",
+					Program: NCCL,
+					All:     []string{"HSA failed to attach IPC memory with status"},
+					Source:  "ROCm/clr, rocclr/device/rocm/rocmemory.cpp",
 				},
 			},
 			Causes: []Cause{

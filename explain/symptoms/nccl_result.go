@@ -8,7 +8,9 @@ const ncclFirstLine = "the first NCCL WARN line of all ranks; NCCL_DEBUG=INFO if
 func ncclResultSymptoms() []Symptom {
 	return []Symptom{
 		{
-			ID: "RDX-356", Name: "wrong-results", Title: "the collectives return wrong data",
+			ID:    "RDX-356",
+			Name:  "wrong-results",
+			Title: "the collectives return wrong data",
 			Explanation: "nccl-tests compares results. Wrong values come from transfers that corrupt data, not from " +
 				"the program.",
 			Sources:  []string{"NVIDIA/nccl-tests, src/util.cu", "NVIDIA/nccl, release 2.18.3"},
@@ -21,7 +23,8 @@ func ncclResultSymptoms() []Symptom {
 			},
 			Causes: []Cause{
 				{
-					Slug: "gpu-p2p", Title: "peer to peer between GPUs corrupts data: IOMMU, ACS, or a patched driver",
+					Slug:   "gpu-p2p",
+					Title:  "peer to peer between GPUs corrupts data: IOMMU, ACS, or a patched driver",
 					Weight: Common,
 					Decide: "the same with NCCL_P2P_DISABLE=1; then NCCL_NET_GDR_LEVEL=0, NCCL_PROTO=Simple: what " +
 						"ends the errors",
@@ -92,7 +95,11 @@ func ncclResultSymptoms() []Symptom {
 			Lines: []Line{
 				nccl("result-system", "init.cc", "unhandled system error").not("NCCL version "),
 				nccl("result-cuda", "init.cc", "unhandled cuda error").not("NCCL version "),
-				nccl("result-internal", "init.cc", "internal error - please report this issue to the NCCL developers").
+				nccl(
+					"result-internal",
+					"init.cc",
+					"internal error - please report this issue to the NCCL developers",
+				).
 					not("NCCL version "),
 				nccl("result-usage", "init.cc", "invalid usage (run with NCCL_DEBUG").not("NCCL version "),
 				nccl("result-argument", "init.cc", "invalid argument (run with NCCL_DEBUG").not("NCCL version "),
@@ -169,7 +176,11 @@ func ncclHarmlessSymptoms() []Symptom {
 				rcclLine("numa-balancing", "init.cc", "NUMA auto balancing enabled which can lead to variability"),
 				rcclLine("msccl-files", "misc/msccl/msccl_lifecycle.cc",
 					"MSCCL Internal Scheduler: Unable to find algorithm files"),
-				nccl("fastsocket-cpu", "", "Cannot get incoming CPU").from("google/nccl-fastsocket, net_fastsocket.cc"),
+				nccl(
+					"fastsocket-cpu",
+					"",
+					"Cannot get incoming CPU",
+				).from("google/nccl-fastsocket, net_fastsocket.cc"),
 			},
 		},
 	}

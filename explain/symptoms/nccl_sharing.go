@@ -18,7 +18,12 @@ func ncclSharingSymptoms() []Symptom { //nolint:funlen // a table
 				nccl("nvml-smi", "", "Failed to initialize NVML: Driver/library version mismatch").from("nvidia-smi").
 					decides("driver-mismatch"),
 				nccl("nvml-open", "misc/nvmlwrap.cc", "Failed to open libnvidia-ml.so.1").speaks("gpu-missing"),
-				nccl("nvml-not-loaded", "misc/nvmlwrap.cc", "failed: Driver Not Loaded", "nvml").speaks("gpu-missing"),
+				nccl(
+					"nvml-not-loaded",
+					"misc/nvmlwrap.cc",
+					"failed: Driver Not Loaded",
+					"nvml",
+				).speaks("gpu-missing"),
 				nccl("nvml-init", "misc/nvmlwrap.cc", "nvmlInit").warning().not("NCCL INFO").any("failed:"),
 				nccl("nvml-permission", "misc/nvmlwrap.cc", "failed: Insufficient Permissions", "nvml").
 					not("NCCL INFO"),
@@ -38,7 +43,9 @@ func ncclSharingSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "reboot, or reload the module; start the container again",
 				},
 				{
-					Slug: "gpu-missing", Title: "the container has no driver libraries or device files", Weight: Usual,
+					Slug:   "gpu-missing",
+					Title:  "the container has no driver libraries or device files",
+					Weight: Usual,
 					Decide: "nvidia-smi in the container; ldconfig -p | grep libnvidia-ml; NVIDIA_DRIVER_CAPABILITIES",
 					Remedy: "--gpus all with the NVIDIA container toolkit; NVIDIA_DRIVER_CAPABILITIES=compute,utility",
 				},
@@ -52,7 +59,9 @@ func ncclSharingSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-321", Name: "nvlink-p2p-off", Title: "peer to peer is off between GPUs that NVLink connects",
+			ID:    "RDX-321",
+			Name:  "nvlink-p2p-off",
+			Title: "peer to peer is off between GPUs that NVLink connects",
 			Explanation: "The driver says that GPUs with an NVLink between them can't reach each other. NCCL stops, " +
 				"as this is mostly a fault.",
 			Sources:  []string{"NVIDIA/nccl, src/graph/paths.cc"},
@@ -91,7 +100,9 @@ func ncclSharingSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "netns-split", Title: "ranks of one host run in different network namespaces", Weight: Common,
+					Slug:   "netns-split",
+					Title:  "ranks of one host run in different network namespaces",
+					Weight: Common,
 					Clues: []Clue{
 						{Weight: Strong, Contains: "Connection refused"},
 						{Weight: Strong, Contains: "(111)"},

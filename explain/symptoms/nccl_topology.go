@@ -50,7 +50,12 @@ func ncclTopologySymptoms() []Symptom {
 			Lines: []Line{
 				nccl("attribute", "graph/xml.h", "Attribute ", " of node ", "not found").warning().not("NCCL INFO"),
 				nccl("real-path", "graph/xml.cc", "Could not find real path of /sys/").speaks("topology-view"),
-				nccl("real-path-call", "include/checks.h", "Call to realpath failed").warning().speaks("topology-view"),
+				nccl(
+					"real-path-call",
+					"include/checks.h",
+					"Call to realpath failed",
+				).warning().
+					speaks("topology-view"),
 				nccl("cpu-near", "graph/paths.cc", "Error : could not find CPU close to GPU").speaks("topology-view"),
 				nccl("cpu-numa", "graph/xml.cc", "could not find CPU numa ID").speaks("topology-view"),
 				nccl("affinity-none", "graph/topo.cc", "Set CPU affinity : unable to find GPU/CPU for rank").
@@ -123,7 +128,12 @@ func ncclTopologySymptoms() []Symptom {
 				"format version.",
 			Sources: []string{"NVIDIA/nccl, src/graph/xml.cc"},
 			Lines: []Line{
-				nccl("topo-open", "graph/xml.cc", "Could not open XML topology file").warning().speaks("topology-file"),
+				nccl(
+					"topo-open",
+					"graph/xml.cc",
+					"Could not open XML topology file",
+				).warning().
+					speaks("topology-file"),
 				nccl("graph-open", "graph/xml.cc", "Could not open XML graph file").speaks("topology-file"),
 				nccl("topo-version", "graph/xml.cc", "XML Topology has wrong version").speaks("topology-file"),
 				nccl("graph-version", "graph/xml.cc", "XML Graph has wrong version").speaks("topology-file"),
@@ -156,9 +166,11 @@ func ncclTopologySymptoms() []Symptom {
 			Causes: []Cause{
 				devicesDiffer(),
 				{
-					Slug: "environment-differs", Title: "NCCL_IB_HCA, NCCL_NET or the containers differ between ranks",
+					Slug:   "environment-differs",
+					Title:  "NCCL_IB_HCA, NCCL_NET or the containers differ between ranks",
 					Weight: Usual,
-					Decide: "rdmactl env consensus", Remedy: "the same environment on all nodes",
+					Decide: "rdmactl env consensus",
+					Remedy: "the same environment on all nodes",
 				},
 				{
 					Slug: "port-down", Title: "a port of one node is down", Weight: Usual,

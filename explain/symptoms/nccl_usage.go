@@ -6,7 +6,9 @@ import "github.com/rdmakit/rdmakit/explain/evidence"
 func ncclUsageSymptoms() []Symptom {
 	return []Symptom{
 		{
-			ID: "RDX-325", Name: "invalid-usage", Title: "the program calls NCCL with wrong arguments",
+			ID:    "RDX-325",
+			Name:  "invalid-usage",
+			Title: "the program calls NCCL with wrong arguments",
 			Explanation: "NCCL checks what it is given: pointers, counts, ranks, types, groups, and the device that " +
 				"is current.",
 			Sources: []string{
@@ -42,7 +44,9 @@ func ncclUsageSymptoms() []Symptom {
 					"the program: set the device before the call, tensors on the rank's GPU, the same group on all "+
 						"ranks"),
 				{
-					Slug: "version-mismatch", Title: "the program was built for another version of NCCL", Weight: Rare,
+					Slug:   "version-mismatch",
+					Title:  "the program was built for another version of NCCL",
+					Weight: Rare,
 					Clues:  []Clue{{Weight: Hint, Line: "config-attribute"}, {Weight: Hint, Line: "type-invalid"}},
 					Decide: "NCCL's version line against the version that the program was built with",
 					Remedy: "matching versions",
@@ -68,7 +72,11 @@ func ncclUsageSymptoms() []Symptom {
 					speaks("setting-invalid"),
 				nccl("prefix-missing", "graph/tuning.cc", "All entries except the first must have a prefix").
 					speaks("setting-invalid"),
-				nccl("symmetric-kernel", "scheduler/symmetric_sched.cc", "no symmetric kernel available for function"),
+				nccl(
+					"symmetric-kernel",
+					"scheduler/symmetric_sched.cc",
+					"no symmetric kernel available for function",
+				),
 			},
 			Causes: []Cause{
 				{
@@ -110,7 +118,11 @@ func ncclUsageSymptoms() []Symptom {
 				nccl("merge-many", "graph/topo.cc", "TOPO/NET : Tried to merge too many NICs"),
 				nccl("merge-matched", "graph/topo.cc", "TOPO/NET : Only matched ", " requested from"),
 				nccl("merge-fused", "graph/topo.cc", "Specified fused NIC ", "too many devices"),
-				nccl("merge-numa", "graph/topo.cc", "Fusing NET devices from different NUMA domains is not supported"),
+				nccl(
+					"merge-numa",
+					"graph/topo.cc",
+					"Fusing NET devices from different NUMA domains is not supported",
+				),
 				nccl("net-name-parent", "plugin/net.cc", "does not match the parent (", "Comm config netName"),
 				nccl("relaxed-ordering", "transport/net_ib.cc",
 					"PCI relaxed order memory access requested but not supported"),
@@ -129,7 +141,9 @@ func ncclUsageSymptoms() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-341", Name: "symmetric-memory", Title: "symmetric memory or one-sided operations aren't available",
+			ID:    "RDX-341",
+			Name:  "symmetric-memory",
+			Title: "symmetric memory or one-sided operations aren't available",
 			Explanation: "Windows, symmetric memory and one-sided operations need cuMem, NVLink or GIN for all " +
 				"ranks, and the same registration on all of them.",
 			Sources: []string{
@@ -156,12 +170,18 @@ func ncclUsageSymptoms() []Symptom {
 			},
 			Causes: []Cause{
 				cuMemBroken(Usual),
-				programUsage(Usual, "the ranks register different buffers or offsets, or buffers not from ncclMemAlloc",
+				programUsage(
+					Usual,
+					"the ranks register different buffers or offsets, or buffers not from ncclMemAlloc",
 					"the arguments of ncclCommWindowRegister on all ranks",
-					"ncclMemAlloc, the same size and offset on all ranks"),
+					"ncclMemAlloc, the same size and offset on all ranks",
+				),
 				{
-					Slug: "gpu-p2p", Title: "not all GPUs of the node reach each other by NVLink or PCIe", Weight: Rare,
-					Decide: "nvidia-smi topo -m", Remedy: "no symmetric memory on this node: NCCL_WIN_ENABLE=0",
+					Slug:   "gpu-p2p",
+					Title:  "not all GPUs of the node reach each other by NVLink or PCIe",
+					Weight: Rare,
+					Decide: "nvidia-smi topo -m",
+					Remedy: "no symmetric memory on this node: NCCL_WIN_ENABLE=0",
 				},
 				{
 					Slug: "peermem-missing", Title: "GPU memory can't be registered with the network card",

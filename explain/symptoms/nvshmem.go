@@ -58,7 +58,9 @@ func nvshmemDevices() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "driver-option", Title: "the NVIDIA driver runs without PeerMappingOverride", Weight: Common,
+					Slug:   "driver-option",
+					Title:  "the NVIDIA driver runs without PeerMappingOverride",
+					Weight: Common,
 					Clues: []Clue{{
 						Weight: Hint, Field: "status", Is: []string{"800"},
 						Text: "CUDA says that it isn't permitted (800)",
@@ -113,8 +115,10 @@ func nvshmemDevices() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "setting-wrong", Title: "NVSHMEM_HCA_LIST or NVSHMEM_HCA_PE_MAPPING names a device or port " +
-						"that this node doesn't have", Weight: Common,
+					Slug: "setting-wrong",
+					Title: "NVSHMEM_HCA_LIST or NVSHMEM_HCA_PE_MAPPING names a device or port " +
+						"that this node doesn't have",
+					Weight: Common,
 					Decide: "rdma link; rdmactl detect",
 					Remedy: "the names of this node; NVSHMEM_ENABLE_NIC_PE_MAPPING=1 " +
 						"to assign them by the PE's number",
@@ -168,7 +172,8 @@ func nvshmemDevices() []Symptom { //nolint:funlen // a table
 				"IBRC and UCX and for queues that the CPU serves.",
 			Sources: []string{"NVIDIA/nvshmem", "NVIDIA/gdrcopy, src/gdrapi.c"}, Standing: evidence.Failed,
 			Lines: []Line{
-				ibgdaCode.says("gdrcopy-handler", "NVSHMEM_IBGDA_NIC_HANDLER=cpu requires GDRCopy").as(evidence.Origin),
+				ibgdaCode.says("gdrcopy-handler", "NVSHMEM_IBGDA_NIC_HANDLER=cpu requires GDRCopy").
+					as(evidence.Origin),
 				nvshmemUCX.says("gdrcopy-atomics", "not supported with the current configuration (GDRCopy Disabled)").
 					as(evidence.Origin),
 				gdrAPI.says("gdrdrv-open", "error opening driver (errno=").as(evidence.Vague),

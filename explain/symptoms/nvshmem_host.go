@@ -6,11 +6,17 @@ import "github.com/rdmakit/rdmakit/explain/evidence"
 func nvshmemHost() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-405", Name: "nvshmem-versions", Title: "two releases of NVSHMEM are in one program",
+			ID:    "RDX-405",
+			Name:  "nvshmem-versions",
+			Title: "two releases of NVSHMEM are in one program",
 			Explanation: "The device library is linked into the program when it is built, the host library is loaded " +
 				"when it " +
 				"starts. Both must be of the same release.",
-			Sources: []string{"NVIDIA/nvshmem, src/host/init/init.cu", "NVIDIA/nvshmem#32"}, Standing: evidence.Origin,
+			Sources: []string{
+				"NVIDIA/nvshmem, src/host/init/init.cu",
+				"NVIDIA/nvshmem#32",
+			},
+			Standing: evidence.Origin,
 			Lines: []Line{
 				nvshmemInit.says("device-host-version", "does not match with NVSHMEM host library").
 					decides("version-mismatch"),
@@ -24,11 +30,14 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 			}},
 		},
 		{
-			ID: "RDX-406", Name: "nvshmem-heap", Title: "NVSHMEM's symmetric heap is too small",
+			ID:    "RDX-406",
+			Name:  "nvshmem-heap",
+			Title: "NVSHMEM's symmetric heap is too small",
 			Explanation: "NVSHMEM reserves NVSHMEM_SYMMETRIC_SIZE of the GPU's memory on each PE, or takes chunks of " +
 				"it as " +
 				"they are needed. The program asked for more, or the GPU has no more.",
-			Sources: []string{"NVIDIA/nvshmem, src/host/mem/mem_heap.cpp"}, Standing: evidence.Origin,
+			Sources:  []string{"NVIDIA/nvshmem, src/host/mem/mem_heap.cpp"},
+			Standing: evidence.Origin,
 			Lines: []Line{
 				nvshmemHeap.says("heap-exceeded", "check if total allocation has exceeded NVSHMEM"),
 				nvshmemHeap.says("heap-space", "Not enough space for allocating memory", "mem_heap"),
@@ -45,17 +54,22 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 					Remedy: "NVSHMEM_SYMMETRIC_SIZE=8G, the same on all PEs",
 				},
 				{
-					Slug: "gpu-memory", Title: "the GPU has no free memory: another process, or the framework, has it",
+					Slug:   "gpu-memory",
+					Title:  "the GPU has no free memory: another process, or the framework, has it",
 					Weight: Usual,
-					Decide: "nvidia-smi before the job", Remedy: "a smaller share for the framework " +
+					Decide: "nvidia-smi before the job",
+					Remedy: "a smaller share for the framework " +
 						"(--gpu-memory-utilization, --mem-fraction-static), or end the other process",
 				},
 			},
 		},
 		{
-			ID: "RDX-407", Name: "nvshmem-pes-per-node", Title: "the nodes have different numbers of NVSHMEM processes",
+			ID:          "RDX-407",
+			Name:        "nvshmem-pes-per-node",
+			Title:       "the nodes have different numbers of NVSHMEM processes",
 			Explanation: "NVSHMEM wants the same number of PEs on each node. It tells nodes by their host names.",
-			Sources:     []string{"NVIDIA/nvshmem, src/host/init/init.cu"}, Standing: evidence.Origin,
+			Sources:     []string{"NVIDIA/nvshmem, src/host/init/init.cu"},
+			Standing:    evidence.Origin,
 			Lines: []Line{
 				nvshmemInit.says("pes-per-node", "NVSHMEM requires the same number of PEs on all nodes"),
 			},
@@ -68,7 +82,8 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 				{
 					Slug:   "host-names",
 					Title:  "containers of different nodes have the same host name, or those of a node different ones",
-					Weight: Usual, Decide: "hostname of each process",
+					Weight: Usual,
+					Decide: "hostname of each process",
 					Remedy: "a host name per node (--hostname, hostNetwork)",
 				},
 			},
@@ -133,11 +148,14 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-410", Name: "nvshmem-bootstrap-library", Title: "NVSHMEM can't load its bootstrap or transport",
+			ID:    "RDX-410",
+			Name:  "nvshmem-bootstrap-library",
+			Title: "NVSHMEM can't load its bootstrap or transport",
 			Explanation: "Bootstrap and transports are libraries of their own, which must be of the same release and " +
 				"in the " +
 				"search path.",
-			Sources: []string{"NVIDIA/nvshmem, src/host/bootstrap/bootstrap_loader.cpp"}, Standing: evidence.Origin,
+			Sources:  []string{"NVIDIA/nvshmem, src/host/bootstrap/bootstrap_loader.cpp"},
+			Standing: evidence.Origin,
 			Lines: []Line{
 				nvshmemLoader.says("bootstrap-load", "Bootstrap unable to load '"),
 				nvshmemLoader.says("bootstrap-symbol", "Bootstrap failed to get symbol '"),
@@ -167,7 +185,8 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 				nvshmemUID.says("uid-versions", "UID Bootstrap versions not compatible between PEs").
 					as(evidence.Origin).decides("version-mismatch"),
 				nvshmemUID.says("uid-session", "Invalid NVSHMEM_BOOTSTRAP_UID_SESSION_ID").speaks("setting-wrong"),
-				nvshmemBoot.says("bootstrap-init", "bootstrap_loader_init returned error for mode").as(evidence.Vague),
+				nvshmemBoot.says("bootstrap-init", "bootstrap_loader_init returned error for mode").
+					as(evidence.Vague),
 				nvshmemBoot.says("bootstrap-pmi", "bootstrap_pmi_init returned error for mode").speaks("launcher"),
 			},
 			Causes: []Cause{

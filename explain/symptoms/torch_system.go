@@ -68,7 +68,9 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-391", Name: "thread-limit", Title: "a process could start no further thread or process",
+			ID:    "RDX-391",
+			Name:  "thread-limit",
+			Title: "a process could start no further thread or process",
 			Explanation: "The limit of processes of the user, of the container or of the kernel is reached: threads " +
 				"count.",
 			Sources:  []string{"pthread_create(3)", "setrlimit(2)"},
@@ -94,7 +96,9 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-392", Name: "gpu-library-file", Title: "a file of a GPU library could not be opened",
+			ID:    "RDX-392",
+			Name:  "gpu-library-file",
+			Title: "a file of a GPU library could not be opened",
 			Explanation: "The library's kernels are in files of its own. If other ranks could load it, the limit of " +
 				"open " +
 				"files is reached.",
@@ -181,10 +185,15 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-381", Name: "ended-from-outside", Title: "the job was ended from outside",
+			ID:          "RDX-381",
+			Name:        "ended-from-outside",
+			Title:       "the job was ended from outside",
 			Explanation: "A closed terminal, a scheduler or a person ended it. Errors after that only follow.",
-			Sources:     []string{"pytorch/pytorch, torch/distributed/elastic/multiprocessing/api.py", "SchedMD/slurm"},
-			Standing:    evidence.Origin,
+			Sources: []string{
+				"pytorch/pytorch, torch/distributed/elastic/multiprocessing/api.py",
+				"SchedMD/slurm",
+			},
+			Standing: evidence.Origin,
 			Lines: []Line{
 				elastic.says("sighup", "SIGHUP death signal").decides("session-closed"),
 				elastic.says("got-sighup", "got signal: 1").not("signal: 1: ", "signal: 11", "signal: 15").

@@ -30,7 +30,12 @@ func verbsLibraries() []Symptom { //nolint:funlen // a table
 				"no device. Since release 17 of rdma-core this is only printed with IBV_SHOW_WARNINGS=1.",
 			Sources: []string{vbInit, "SoftRoCE/rxe-dev#65", "SoftRoCE/rxe-dev#49"}, Standing: evidence.Failed,
 			Lines: []Line{
-				says(Verbs, "no-userspace-driver", vbInit, "no userspace device-specific driver found for ").with("path", "found for "),
+				says(
+					Verbs,
+					"no-userspace-driver",
+					vbInit,
+					"no userspace device-specific driver found for ",
+				).with("path", "found for "),
 			},
 			Causes: []Cause{
 				maybe(Common+Strong, "missing-library", "the provider (librxe, libmlx5, …) isn't installed, or "+

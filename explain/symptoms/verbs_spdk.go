@@ -81,7 +81,12 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 				says(Verbs, "spdk-create-qp", "spdk/spdk, lib/rdma_provider", "rdma_create_qp failed: errno "),
 				says(Verbs, "spdk-create-qpair", "spdk/spdk, lib/rdma_provider", "Failed to create qp", ", errno "),
 				says(Verbs, "spdk-create-cq", vbNVMe, "Unable to create completion queue"),
-				says(Verbs, "spdk-create-srq", vbNVMf, "Unable to create shared receive queue, errno ").speaks("device-limit"),
+				says(
+					Verbs,
+					"spdk-create-srq",
+					vbNVMf,
+					"Unable to create shared receive queue, errno ",
+				).speaks("device-limit"),
 				says(Verbs, "spdk-resize-cq", vbNVMf, "RDMA CQ resize failed: errno ").speaks("device-limit"),
 				says(Verbs, "spdk-cqe", vbNVMf, "RDMA CQE requirement (",
 					"exceeds device max_cqe").decides("device-limit"),

@@ -1,0 +1,175 @@
+package symptoms
+
+import "github.com/rdmakit/rdmakit/explain/evidence"
+
+// clusterContainerSymptoms are about containers of batch systems, and the remaining lines of pods.
+func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
+	return []Symptom{
+		{
+			ID: "RDX-694", Name: "launcher-ssh", Title: "the launcher of an MPI job can't log in to a worker",
+			Explanation: "mpirun starts its daemons by ssh. In Kubernetes workers must run sshd and have the job's " +
+				"key before the launcher begins.",
+			Sources:  []string{"openssh/openssh-portable, sshconnect.c", "Azure/aks-rdma-infiniband#30"},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				sshClient.says("ssh-key", "Permission denied (publickey"),
+				sshClient.says("ssh-host-key", "Host key verification failed."),
+				sshClient.says("ssh-kex", "kex_exchange_identification: "),
+				sshClient.says("ssh-refused", "ssh: connect to host ", "Connection refused").speaks("sshd-missing"),
+				sshClient.says("ssh-timeout", "ssh: connect to host ", "Connection timed out").speaks("firewall"),
+				sshClient.says("ssh-key-mode", "WARNING: UNPROTECTED PRIVATE KEY FILE!").speaks("ssh-keys"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "ssh-keys",
+					Title:  "the key of the job isn't accepted: missing, wrong user, or wrong permissions",
+					Weight: Common,
+					Clues:  []Clue{{Weight: Hint, Line: "ssh-key"}, {Weight: Hint, Line: "ssh-host-key"}},
+					Decide: "ssh -v WORKER in the launcher",
+					Remedy: "sshAuthMountPath of the MPIJob for the image's user; StrictHostKeyChecking no",
+				},
+				{
+					Slug:   "sshd-missing",
+					Title:  "sshd isn't running in the worker, or on another port",
+					Weight: Usual,
+					Decide: "the worker's log; ss -ltn in it",
+					Remedy: "sshd in the image and its command; the port in ssh_config",
+				},
+				{
+					Slug: "workers-not-ready", Title: "the workers aren't ready yet", Weight: Usual,
+					Decide: "kubectl get pods when the launcher started",
+					Remedy: "launcherCreationPolicy: WaitForWorkersReady",
+				},
+				{
+					Slug: "firewall", Title: "the port is blocked between the nodes", Weight: Rare,
+					Decide: "nc -vz WORKER 22", Remedy: "the firewall, network policy or security group",
+				},
+			},
+		},
+		{
+			ID: "RDX-695", Name: "enroot", Title: "a container of Enroot or Pyxis doesn't start",
+			Explanation: "Pyxis prints Enroot's own log after its error: the line of Enroot counts.",
+			Sources: []string{"NVIDIA/enroot, " +
+				"conf/hooks", "NVIDIA/pyxis#101", "NVIDIA/pyxis#42", "NVIDIA/enroot#118"},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				enrootHooks.says("enroot-no-cli", "Command not found: nvidia-container-cli").as(evidence.Origin).
+					speaks("no-toolkit"),
+				enrootHooks.says("enroot-uvm", "Kernel module nvidia_uvm is not loaded").as(evidence.Vague).
+					speaks("driver-not-loaded"),
+				enrootHooks.says("enroot-capability", "Unknown NVIDIA driver capability: ").as(evidence.Origin).
+					speaks("setting-wrong"),
+				enrootHooks.says("mellanox-id", "Unknown MELLANOX device id: ").as(evidence.Origin).
+					speaks("setting-wrong"),
+				enrootText.says("mount-infiniband", "enroot-mount: failed to mount: ", "infiniband").
+					as(evidence.Origin).
+					speaks("enroot-old"),
+				enrootText.says("enroot-namespace", "enroot-nsenter: failed to create user namespace").
+					as(evidence.Origin).
+					speaks("user-namespaces"),
+				enrootText.says("enroot-aufs", "failed to create user namespace", "enroot-").as(evidence.Origin).
+					speaks("user-namespaces"),
+				enrootText.says("enroot-mount", "enroot-mount: failed to mount: "),
+				enrootText.says("enroot-url", "returned error code: ", "URL ", "[ERROR]").speaks("image"),
+				enrootText.says("enroot-squashfs", "Failed to mount: ", ".sqsh").speaks("image"),
+				pyxisText.says("pyxis-import", "pyxis: failed to import docker image").as(evidence.Vague).
+					speaks("image"),
+				pyxisText.says("pyxis-mount-source", "--container-mounts: source path does not exist").
+					as(evidence.Origin).
+					speaks("setting-wrong"),
+				pyxisText.says("pyxis-other-task", "pyxis: container was not started successfully by another task").
+					as(evidence.Echo),
+				pyxisText.says("pyxis-start", "pyxis: container start failed with error code").as(evidence.Vague),
+				pyxisText.says("pyxis-could-not", "pyxis: couldn't start container").as(evidence.Echo),
+			},
+			Causes: []Cause{
+				{
+					Slug: "no-toolkit", Title: "libnvidia-container isn't installed on the node", Weight: Usual,
+					Decide: "which nvidia-container-cli on the node", Remedy: "the package libnvidia-container-tools",
+				},
+				{
+					Slug: "driver-not-loaded", Title: "the GPU's modules aren't loaded on the node", Weight: Rare,
+					Decide: "nvidia-smi on the node", Remedy: "modprobe nvidia_uvm; nvidia-persistenced",
+				},
+				{
+					Slug: "setting-wrong", Title: "an option or variable names what the node doesn't have",
+					Weight: Usual,
+					Decide: "MELLANOX_VISIBLE_DEVICES, NVIDIA_DRIVER_CAPABILITIES, --container-mounts",
+					Remedy: "values of this node; all",
+				},
+				{
+					Slug:   "enroot-old",
+					Title:  "the hook for RDMA doesn't fit the node: an old Enroot with a new kernel, or no rdma_cm",
+					Weight: Usual,
+					Decide: "enroot version; ls /dev/infiniband /sys/class/infiniband_cm",
+					Remedy: "Enroot 3.3 or later; modprobe rdma_ucm; or " +
+						"MELLANOX_VISIBLE_DEVICES=void",
+				},
+				{
+					Slug: "user-namespaces", Title: "user namespaces are off on the node", Weight: Usual,
+					Decide: "sysctl user.max_user_namespaces kernel.apparmor_restrict_unprivileged_userns",
+					Remedy: "enable them",
+				},
+				{
+					Slug: "image", Title: "the image can't be fetched or read", Weight: Usual,
+					Decide: "enroot import by hand; ~/.config/enroot/.credentials; free space of ENROOT_CACHE_PATH",
+					Remedy: "credentials, name or space",
+				},
+			},
+		},
+		{
+			ID: "RDX-696", Name: "apptainer", Title: "Apptainer starts a container without GPUs or namespaces",
+			Explanation: "--nv binds the driver's libraries of the host; user namespaces are needed without setuid.",
+			Sources:     []string{"apptainer/apptainer, internal/pkg/runtime"}, Standing: evidence.Failed,
+			Lines: []Line{
+				apptainerText.says("no-nv-files", "Could not find any nv files on this host").
+					speaks("driver-not-loaded"),
+				apptainerText.says("no-rocm-files", "Could not find any rocm files on this host").
+					speaks("driver-not-loaded"),
+				apptainerText.says("no-user-namespace", "Failed to create user namespace: ").as(evidence.Origin).
+					speaks("user-namespaces"),
+				apptainerText.says("setuid-missing", "starter-suid doesn't have setuid bit set").as(evidence.Origin).
+					speaks("user-namespaces"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "driver-not-loaded", Title: "the node has no GPU driver, or its libraries aren't found",
+					Weight: Usual,
+					Decide: "nvidia-smi on the node; ldconfig -p | grep libcuda",
+					Remedy: "a GPU node; the driver; nvliblist.conf",
+				},
+				{
+					Slug: "user-namespaces", Title: "user namespaces are off, and Apptainer isn't installed setuid",
+					Weight: Usual,
+					Decide: "sysctl user.max_user_namespaces",
+					Remedy: "user.max_user_namespaces=15000, or apptainer-suid",
+				},
+			},
+		},
+		{
+			ID: "RDX-698", Name: "pod-sandbox", Title: "the kubelet could not set up the pod's network",
+			Explanation: "The end of the message is that of the network plugin, which isn't known here.",
+			Sources: []string{"kubernetes/kubernetes, " +
+				"pkg/kubelet/kuberuntime", "k8snetworkplumbingwg/multus-cni, pkg/multus"},
+			Standing: evidence.Vague,
+			Lines: []Line{
+				multusCNI.says("adding-container", "error adding container to network "),
+				multusCNI.says("delegate-add", "error in invoke Delegate add - "),
+				kubelet.says("sandbox", "FailedCreatePodSandBox"),
+				kubelet.says("sandbox-long", "Failed to create pod sandbox: "),
+				multusCNI.says("shim", "CmdAdd (shim): "),
+			},
+			Causes: []Cause{
+				{
+					Slug: "elsewhere", Title: "a network plugin refused: its own log says why", Weight: Usual,
+					Decide: "journalctl -u kubelet -u containerd on the node; the log of Multus",
+					Remedy: "what they say",
+				},
+				{
+					Slug: "policy-mismatch", Title: "the network's definition doesn't fit the node", Weight: Usual,
+					Decide: "rdmactl k8s lint --nodes", Remedy: "the definition",
+				},
+			},
+		},
+	}
+}

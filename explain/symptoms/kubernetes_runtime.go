@@ -1,0 +1,212 @@
+package symptoms
+
+import "github.com/rdmakit/rdmakit/explain/evidence"
+
+// runtimeSymptoms are about container runtimes and NVIDIA's container toolkit.
+func runtimeSymptoms() []Symptom { //nolint:funlen // a table
+	return []Symptom{
+		{
+			ID:          "RDX-688",
+			Name:        "nvidia-container-driver",
+			Title:       "the container toolkit can't use the NVIDIA driver",
+			Explanation: "nvidia-container-cli asks the driver of the host before the container starts.",
+			Sources: []string{
+				"NVIDIA/libnvidia-container, " +
+					"src/nvc.c", "NVIDIA/nvidia-container-toolkit#394", "NVIDIA/k8s-device-plugin#1431",
+			},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				nvidiaCLI.says("nvml-mismatch", "initialization error: nvml error: driver/library version mismatch").
+					decides("driver-mismatch"),
+				nvidiaCLI.says("nvml-not-loaded", "initialization error: nvml error: driver not loaded").
+					decides("driver-not-loaded"),
+				nvidiaCLI.says("nvml-permissions", "initialization error: nvml error: insufficient permissions").
+					speaks("not-privileged"),
+				nvidiaCLI.says("nvml-unknown", "initialization error: nvml error: unknown error"),
+				nvidiaCLI.says("load-library", "initialization error: load library failed: libnvidia-ml.so").
+					speaks("driver-not-loaded"),
+				nvidiaCLI.says("cuda-error", "nvidia-container-cli: initialization error: cuda error"),
+				nvidiaCLI.says("requirement", "requirement error: unsatisfied condition: cuda").
+					decides("driver-too-old"),
+			},
+			Causes: []Cause{
+				{
+					Slug:  "driver-mismatch",
+					Title: "the driver was updated, and the old kernel module is still loaded", Weight: Usual,
+					Decide: "cat /proc/driver/nvidia/version against the package's version",
+					Remedy: "a reboot, or reload the modules",
+				},
+				{
+					Slug: "driver-not-loaded", Title: "the driver isn't installed, or its modules aren't loaded",
+					Weight: Usual,
+					Decide: "nvidia-smi on the host; lsmod | grep nvidia; dmesg",
+					Remedy: "install it; modprobe nvidia; sign it with secure boot",
+				},
+				{
+					Slug: "driver-too-old", Title: "the image needs a newer driver", Weight: Rare,
+					Decide: "nvidia-smi: CUDA Version, against NVIDIA_REQUIRE_CUDA of the image",
+					Remedy: "a newer driver, or an older image",
+				},
+				{
+					Slug: "not-privileged", Title: "the runtime may not open the GPU's device files", Weight: Rare,
+					Decide: "ls -l /dev/nvidia*", Remedy: "no-cgroups = true for rootless runtimes; the permissions",
+				},
+				{
+					Slug: "gpu-hardware", Title: "a GPU has failed or fallen off the bus", Weight: Rare,
+					Decide: "nvidia-smi; dmesg | grep -i xid", Remedy: "reset or replace it",
+				},
+			},
+		},
+		{
+			ID: "RDX-689", Name: "nvidia-container-setup", Title: "the container toolkit can't set up the container",
+			Explanation: "GPU names, control groups and libraries of the image must fit.",
+			Sources:     []string{"NVIDIA/libnvidia-container, src", "NVIDIA/nvidia-container-toolkit, cmd"},
+			Standing:    evidence.Origin,
+			Lines: []Line{
+				nvidiaCLI.says("unknown-device", "nvidia-container-cli: device error: ").speaks("gpu-missing"),
+				nvidiaCLI.says("bpf-program", "bpf_prog_query(BPF_CGROUP_DEVICE) failed").speaks("cgroup-version"),
+				nvidiaCLI.says("cgroup-devices", "container error: cgroup subsystem devices not found").
+					speaks("cgroup-version"),
+				nvidiaCLI.says("file-exists", "nvidia-container-cli: mount error: file creation failed", "file exists").
+					speaks("driver-in-image"),
+				nvidiaCLI.says("ldcache", "nvidia-container-cli: ldcache error: "),
+				nvidiaToolkit.says("hook-mode", "invoking the NVIDIA Container Runtime Hook directly").
+					speaks("runtime-mode"),
+				dockerDaemon.says("no-driver", `could not select device driver "`, "with capabilities: [[gpu]]").
+					speaks("no-toolkit"),
+				dockerDaemon.says("no-runtime", "nknown or invalid runtime name: nvidia").speaks("no-toolkit"),
+				kubelet.says("no-runtime-handler", `no runtime for "nvidia" is configured`).speaks("no-toolkit"),
+				dockerDaemon.says("runtime-missing", "nvidia-container-runtime", "executable file not found").
+					speaks("no-toolkit"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "no-toolkit",
+					Title:  "the NVIDIA container toolkit isn't installed, or not configured for this runtime",
+					Weight: Usual,
+					Decide: "nvidia-ctk --version; docker info | grep -i runtime; containerd config dump | grep nvidia",
+					Remedy: "nvidia-ctk runtime configure --runtime=docker|containerd|crio, and restart the runtime",
+				},
+				{
+					Slug: "gpu-missing", Title: "NVIDIA_VISIBLE_DEVICES names a GPU that this node doesn't have",
+					Weight: Usual,
+					Decide: "nvidia-smi -L", Remedy: "an index or UUID of this node",
+				},
+				{
+					Slug:   "cgroup-version",
+					Title:  "control groups and the toolkit's release don't fit",
+					Weight: Usual,
+					Decide: "stat -fc %T /sys/fs/cgroup",
+					Remedy: "a newer toolkit for cgroup v2; no-cgroups = true for rootless runtimes",
+				},
+				{
+					Slug:   "driver-in-image",
+					Title:  "the image contains libraries of the driver",
+					Weight: Usual,
+					Decide: "find / -name 'libnvidia-ml.so*' in the image",
+					Remedy: "an image without driver packages",
+				},
+				{
+					Slug: "runtime-mode", Title: "--gpus is used, and the toolkit is in CDI mode", Weight: Rare,
+					Decide: "nvidia-container-runtime's config.toml: mode",
+					Remedy: "--runtime=nvidia or --device nvidia.com/gpu=all",
+				},
+			},
+		},
+		{
+			ID: "RDX-690", Name: "cdi", Title: "a CDI device has no specification on the node",
+			Explanation: "Runtimes find devices such as nvidia.com/gpu=0 or rdma/... in files of /etc/cdi and " +
+				"/var/run/cdi.",
+			Sources: []string{"cncf-tags/container-device-interface, pkg/cdi/cache.go"}, Standing: evidence.Origin,
+			Lines: []Line{
+				cdiLibrary.says("unresolvable", "unresolvable CDI devices "),
+				cdiLibrary.says("inject", "CDI device injection failed"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "cdi-spec", Title: "the specification is missing, stale or of other names", Weight: Common,
+					Decide: "nvidia-ctk cdi list; ls /etc/cdi /var/run/cdi",
+					Remedy: "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml, again after each " +
+						"change of driver or GPUs; restart the device plugin",
+				},
+				{
+					Slug: "cdi-off", Title: "CDI is off in the runtime, or its folders differ", Weight: Rare,
+					Decide: "containerd config dump | grep cdi", Remedy: "enable_cdi = true",
+				},
+			},
+		},
+		{
+			ID:          "RDX-691",
+			Name:        "runtime-memlock",
+			Title:       "the runtime may not set the limit of locked memory",
+			Explanation: "A container without privileges can't have a higher limit than the runtime itself.",
+			Sources: []string{
+				"opencontainers/runc, libcontainer/rlimits_linux.go",
+				"containers/crun, src/libcrun",
+			},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				runcText.says("rlimit", "error setting rlimit type 8").decides("memlock"),
+				runcText.says("rlimit-crun", "setrlimit `RLIMIT_MEMLOCK`").decides("memlock"),
+				runcText.says("rlimit-names", "error setting rlimits for ready process", "operation not permitted"),
+			},
+			Causes: []Cause{{
+				Slug: "memlock", Title: "the limit of locked memory of the runtime or the user is too small",
+				Weight: Common,
+				Decide: "ulimit -l of the user; systemctl show docker -p LimitMEMLOCK",
+				Remedy: "LimitMEMLOCK=infinity for the runtime's service; memlock unlimited in limits.conf for " +
+					"rootless containers",
+			}},
+		},
+		{
+			ID:    "RDX-692",
+			Name:  "gpu-lost-in-container",
+			Title: "a running container has lost its GPUs",
+			Explanation: "systemd rewrites the device rules of a container's control group when it reloads, and GPUs " +
+				"that the hook added get lost.",
+			Sources:  []string{"NVIDIA/nvidia-docker#1671", "NVIDIA/nvidia-container-toolkit#48"},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				nvidiaToolkit.says("nvml-unknown-error", "Failed to initialize NVML: Unknown Error"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "cgroup-reload", Title: "systemctl daemon-reload took the GPU's rules away", Weight: Common,
+					Decide: "the time of the last daemon-reload; nvidia-smi on the host works",
+					Remedy: "CDI, or --device for each /dev/nvidia*; " +
+						"nvidia-ctk system create-dev-char-symlinks",
+				},
+				{
+					Slug: "driver-mismatch", Title: "the driver was changed while the container ran", Weight: Rare,
+					Decide: "nvidia-smi on the host", Remedy: "restart the container",
+				},
+			},
+		},
+		{
+			ID: "RDX-693", Name: "gpu-plugin-empty", Title: "the GPU device plugin finds no GPU",
+			Explanation: "The plugin must run with the NVIDIA runtime to see the driver's libraries.",
+			Sources:     []string{"NVIDIA/k8s-device-plugin, internal/rm"}, Standing: evidence.Failed,
+			Lines: []Line{
+				gpuPlugin.says("gpu-none", "No devices found. Waiting indefinitely."),
+				gpuPlugin.says("gpu-not-a-node", "If this is not a GPU node, you should set up a toleration or "+
+					"nodeSelector"),
+				gpuPlugin.says("gpu-nvml", "NVML not detected: "),
+			},
+			Causes: []Cause{
+				{
+					Slug: "no-toolkit", Title: "the plugin doesn't run with the NVIDIA runtime", Weight: Common,
+					Decide: "runtimeClassName of the plugin; the default runtime of containerd",
+					Remedy: "nvidia as default runtime, or runtimeClassName: nvidia",
+				},
+				{
+					Slug: "driver-not-loaded", Title: "the driver isn't loaded on this node", Weight: Usual,
+					Decide: "nvidia-smi on the node", Remedy: "the driver, or the GPU operator's driver pod",
+				},
+				{
+					Slug: "gpu-missing", Title: "the node has no GPU", Weight: Rare, Decide: "lspci | grep -i nvidia",
+					Remedy: "a nodeSelector for the plugin",
+				},
+			},
+		},
+	}
+}
