@@ -224,6 +224,8 @@ func findDeepEP(f *facts.Facts) []Finding {
 		from("deepseek-ai/DeepEP#553", "deepseek-ai/DeepEP#707")
 	c.add("gid-index", "the GID index of the cards that NVSHMEM uses", usual).
 		todo("NVSHMEM_IB_GID_INDEX against show_gids", "the index of the RoCE v2 GID")
+	c.add("dead-peer", "a rank has ended, or is stuck elsewhere", usual).
+		todo("the logs of all ranks: which one failed first, or is silent", "what it says")
 	c.add("not-privileged", "permissions of IBGDA in the container", rare).
 		todo("NVSHMEM_DEBUG=INFO", "a privileged container")
 	return []Finding{
@@ -282,6 +284,13 @@ func findNVSHMEM(f *facts.Facts) []Finding {
 		d.todo("the version", "a later NVSHMEM; IBRC meanwhile").from("NVIDIA/nvshmem#21")
 		c.add("gid-index", "the GID index is wrong", usual).todo("show_gids", "NVSHMEM_IB_GID_INDEX")
 	}
+	if y := calls["ibv_modify_qp"]; y != nil {
+		nvshmemModify(c, y)
+	}
+	if e := symptom(f, "nvshmem-other-card"); e != nil && calls[""] != nil {
+		c.add("gda-needs-mlx5", "IBGDA supports ConnectX cards only", usual).supports(strong, e.Text, e.Place).
+			todo("ibv_devinfo", "NVSHMEM_REMOTE_TRANSPORT=ibrc or libfabric").from("deepseek-ai/DeepEP#202")
+	}
 	if y := calls["mlx5dv_devx_obj_modify"]; y != nil {
 		c.add("traffic-class-on-infiniband", "NVSHMEM_IB_TRAFFIC_CLASS is set on InfiniBand", common).
 			supportsIf(y.Event.Fields["syndrome"] == "764216", strong+strong, "the syndrome is that of this "+
@@ -298,4 +307,25 @@ func findNVSHMEM(f *facts.Facts) []Finding {
 	return []Finding{{
 		What: where(x) + ": NVSHMEM failed: " + x.Event.Text, Failure: x, Events: events(list), Causes: c.causes(),
 	}}
+}
+
+// nvshmemModify weighs why NVSHMEM could not connect a queue pair: ibv_modify_qp returns the error
+// number.
+func nvshmemModify(c *candidates, x *facts.Failure) {
+	n := x.Event.Fields["errno"]
+	silent, noRoute := n == "110", n == "101" || n == "113"
+	c.add("gid-index", "the GID that NVSHMEM uses can't reach the peer: link-local, RoCE v1, or of another network",
+		usual).
+		supportsIf(silent || n == "22", strong, "errno "+n, x.Event.Place).
+		todo("show_gids on both nodes", "NVSHMEM_IB_GID_INDEX with the index of the RoCE v2 GID; NVSHMEM 3.2.5 or "+
+			"later chooses it").
+		from("deepseek-ai/DeepEP#38", "deepseek-ai/DeepEP#17")
+	c.add("rails-not-connected", "cards of different networks are paired: NVSHMEM connects to all peers", usual).
+		supportsIf(noRoute, strong, "errno "+n+": no route from that card to the peer's address", x.Event.Place).
+		supportsIf(silent, hint, "errno 110: the peer's address isn't answered", x.Event.Place).
+		todo("rdmactl cluster verify --hosts NODE1,NODE2", "NVSHMEM_HCA_LIST with the cards that are connected, and "+
+			"NVSHMEM_ENABLE_NIC_PE_MAPPING=1").
+		from("deepseek-ai/DeepEP#321")
+	c.add("networks-mixed", "InfiniBand on one side, RoCE or another network on the other", rare).
+		todo("rdma link on both nodes", "NVSHMEM_HCA_LIST with cards of one kind")
 }

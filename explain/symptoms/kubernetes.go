@@ -27,6 +27,7 @@ var (
 	gpuOperator    = source{Kubernetes, "NVIDIA/gpu-operator, cmd/nvidia-validator/main.go"}
 	draDriver      = source{Kubernetes, "NVIDIA/k8s-dra-driver-gpu, cmd"}
 	imexDaemon     = source{Kubernetes, "NVIDIA IMEX"}
+	tcpxoDaemon    = source{Kubernetes, "GPUDirect-TCPXO, fastrak_gpumem_manager.cc"}
 	kubelet        = source{Kubernetes, "kubernetes/kubernetes, pkg/kubelet"}
 	scheduler      = source{Kubernetes, "kubernetes/kubernetes, pkg/scheduler"}
 	containerd     = source{Kubernetes, "containerd/containerd, internal/cri"}

@@ -120,6 +120,8 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("driver-toolkit"),
 				docaDriver.says("dtk-timeout-shell", "Timeout (", "DTK compilation").as(evidence.Failed).
 					speaks("driver-toolkit"),
+				docaDriver.says("driver-ready", "/run/mellanox/drivers/.driver-ready", "No such file or directory").
+					speaks("driver-slow"),
 				docaDriver.says("build-source", "failed to build driver from source: ").as(evidence.Failed).
 					speaks("driver-kernel"),
 				docaDriver.says("version-env", "Mandatory container driver ver. ENV variable not set").
@@ -199,6 +201,8 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Failed,
 			Lines: []Line{
 				driverScript.says("peermem-load", "failed to load nvidia-peermem module"),
+				driverScript.says("peermem-script", "nvidia-driver: line ", "unbound variable").
+					speaks("driver-image"),
 				driverScript.says("peermem-probe", "nvidia-peermem module is not loaded"),
 				gpuOperator.says("peermem-validator", "nvidia-peermem driver is not ready").as(evidence.Waiting),
 				gpuOperator.says("gdrcopy-validator", "gdrcopy driver is not ready").as(evidence.Waiting),
@@ -211,6 +215,12 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "dmesg | grep -i 'disagrees about version of symbol ib_register_peer_memory_client'",
 					Remedy: "restart the driver pod after the network driver's; driver.rdma.useHostMofed=true if " +
 						"that is on the host",
+				},
+				{
+					Slug: "driver-image", Title: "the script of the driver's image has a defect for this system",
+					Weight: Rare,
+					Decide: "the line of the script that the message names", Remedy: "a newer driver image",
+					Sources: []string{"NVIDIA/gpu-operator#609"},
 				},
 				{
 					Slug: "mofed-missing", Title: "the inbox ib_core has no peer memory interface", Weight: Usual,

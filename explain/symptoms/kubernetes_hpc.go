@@ -147,6 +147,35 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
+			ID:    "RDX-697",
+			Name:  "tcpxo-daemon",
+			Title: "the daemon of GPUDirect-TCPXO sees fewer GPUs than CUDA",
+			Explanation: "On a3-megagpu-8g each GPU has a network card at a fixed PCI address, and there is no spare " +
+				"slot.",
+			Sources: []string{
+				"GoogleCloudPlatform/container-engine-accelerators#580", "NVIDIA/aicr#420", "NVIDIA/aicr#1662",
+			},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				tcpxoDaemon.says("tcpxo-gpus", "Number of GPUs detected in the PCI tree", "not equal to the actual "+
+					"number of GPUs"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "nic-slot-taken",
+					Title:  "an additional network of the node pool (gVNIC) has the slot of a GPU's card",
+					Weight: Common,
+					Decide: "the networks of the node pool: one for control and eight for GPUs",
+					Remedy: "a node pool without the gVNIC network",
+				},
+				{
+					Slug: "sysfs-hidden", Title: "the container doesn't see all of the host's /sys", Weight: Usual,
+					Decide: "ls /sys/bus/pci/devices in the daemon against the host",
+					Remedy: "mount /sys as /hostsysfs, or hostNetwork: true",
+				},
+			},
+		},
+		{
 			ID: "RDX-698", Name: "pod-sandbox", Title: "the kubelet could not set up the pod's network",
 			Explanation: "The end of the message is that of the network plugin, which isn't known here.",
 			Sources: []string{"kubernetes/kubernetes, " +

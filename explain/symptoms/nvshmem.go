@@ -144,6 +144,8 @@ func nvshmemDevices() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				nvshmemIB.says("reg-mr", "mem registration failed. Reason: "),
 				ibgdaCode.says("reg-handle", "Unable to register memory handle."),
+				deepEPMemory.says("deepep-vmm-gdr", "GPUDirect RDMA with CUDA VMM is not supported on this device").
+					as(evidence.Origin).speaks("gdr-off"),
 			},
 			Causes: []Cause{
 				{
@@ -162,6 +164,10 @@ func nvshmemDevices() []Symptom { //nolint:funlen // a table
 					Slug: "gpu-memory-kind", Title: "memory of CUDA's VMM, which the registration doesn't take",
 					Weight: Usual,
 					Decide: "NVSHMEM_DISABLE_CUDA_VMM=1", Remedy: "NVSHMEM_DISABLE_CUDA_VMM=1, or a newer driver",
+				},
+				{
+					Slug: "gdr-off", Title: "the GPU or virtual machine has no GPU Direct RDMA", Weight: Rare,
+					Decide: "nvidia-smi -q; the kind of the GPU", Remedy: "a GPU that has it",
 				},
 			},
 		},

@@ -15,6 +15,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				deepEPLegacy.says("deepep-cpu-recv", "DeepEP error: CPU recv timeout"),
 				deepEPNode.says("deepep-wait", "DeepEP timeout for "),
+				deepEPOld.says("deepep-trap", "'unspecified launch failure'", "Failed: CUDA error").as(evidence.Echo),
 				deepEPElastic.says("deepep-elastic-wait", "Dispatch CPU wait exception ("),
 			},
 			Causes: []Cause{
@@ -41,8 +42,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID:    "RDX-414",
-			Name:  "deepep-qps",
+			ID: "RDX-414", Name: "deepep-qps",
 			Title: "DeepEP's kernel finds another number of queue pairs than it needs",
 			Explanation: "The kernel checks the state of IBGDA. It differs if the buffer was made with too few queue " +
 				"pairs, or " +
@@ -97,19 +97,16 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID:          "RDX-416",
-			Name:        "deepep-ipc",
-			Title:       "DeepEP can't open the buffer of a GPU of the same node",
+			ID: "RDX-416", Name: "deepep-ipc", Title: "DeepEP can't open the buffer of a GPU of the same node",
 			Explanation: "Ranks of a node share their buffers by CUDA IPC, or by fabric handles.",
-			Sources: []string{
-				"deepseek-ai/DeepEP, csrc/kernels/backend/symmetric.hpp",
-			},
-			Standing: evidence.Failed,
+			Sources:     []string{"deepseek-ai/DeepEP, csrc/kernels/backend/symmetric.hpp"}, Standing: evidence.Failed,
 			Lines: []Line{
 				deepEPOld.says("deepep-invalid-handle", "csrc/deep_ep.cpp:", "'invalid resource handle'"),
 				deepEPOld.says("deepep-peer-access", "csrc/deep_ep.cpp:", "peer access is not supported between "+
 					"these two devices").speaks("gpu-p2p"),
 				deepEPOld.says("deepep-peer-map", "csrc/deep_ep.cpp:", "mapping of buffer object failed"),
+				deepEPOld.says("deepep-invalid-argument", "csrc/deep_ep.cpp:", "'invalid argument'").
+					speaks("gpu-memory"),
 				deepEPMemory.says("deepep-pidfd-open", "`pidfd_open` failed").speaks("ipc-namespace"),
 				deepEPMemory.says("deepep-pidfd-getfd", "`pidfd_getfd` failed").speaks("not-privileged"),
 			},
@@ -126,6 +123,13 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 						"allow_nvlink_for_low_latency_mode=False, or another all-to-all backend",
 				},
 				{
+					Slug: "gpu-memory", Title: "NVSHMEM could not allocate the buffer: the GPU has no room for it",
+					Weight: Rare,
+					Decide: "nvidia-smi before the buffer is made", Remedy: "a smaller share for weights and cache " +
+						"(--mem-fraction-static), fewer tokens per rank",
+					Sources: []string{"sgl-project/sglang#29942"},
+				},
+				{
 					Slug: "gpu-visibility", Title: "CUDA_VISIBLE_DEVICES hides the other GPUs", Weight: Usual,
 					Decide: "CUDA_VISIBLE_DEVICES of each rank", Remedy: "all GPUs visible to each",
 				},
@@ -137,19 +141,17 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID:    "RDX-417",
-			Name:  "deepep-build",
-			Title: "DeepEP doesn't fit the libraries it is loaded with",
+			ID: "RDX-417", Name: "deepep-build", Title: "DeepEP doesn't fit the libraries it is loaded with",
 			Explanation: "The extension is bound to the release of PyTorch, NVSHMEM and, in its new form, NCCL that " +
 				"it was " +
 				"built with.",
-			Sources:  []string{"deepseek-ai/DeepEP, deep_ep/__init__.py"},
-			Standing: evidence.Origin,
+			Sources: []string{"deepseek-ai/DeepEP, deep_ep/__init__.py"}, Standing: evidence.Origin,
 			Lines: []Line{
 				dlSymbol.says("deepep-symbol", "deep_ep_cpp", "undefined symbol").not("symbol: nvshmem"),
 				deepEPInit.says("deepep-two-nccl", "Duplicate NCCL runtime found in the current system").
 					speaks("library-conflict"),
 				deepEPNCCL.says("deepep-nccl-version", "NCCL compile-time and runtime versions must be the same"),
+				deepEPOld.says("deepep-no-symbol", "'named symbol not found'", "csrc/kernels").speaks("gpu-arch"),
 				pythonImport.says("deepep-no-buffer", "cannot import name '", " from 'deep_ep'"),
 				pythonImport.says("deepep-no-attribute", "module 'deep_ep' has no attribute"),
 			},
@@ -159,6 +161,13 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Common,
 					Decide: "pip list | grep -i -E 'torch|nccl|nvshmem|deep_ep'",
 					Remedy: "build DeepEP again in this environment",
+				},
+				{
+					Slug: "gpu-arch", Title: "it was compiled for another GPU, or without NVSHMEM's device library",
+					Weight: Usual,
+					Decide: "cuobjdump --list-elf of deep_ep_cpp; TORCH_CUDA_ARCH_LIST",
+					Remedy: "TORCH_CUDA_ARCH_LIST of this GPU; " +
+						"NVSHMEM_DIR when it is built",
 				},
 				{
 					Slug: "library-conflict", Title: "two NCCL libraries are in the process", Weight: Usual,
@@ -186,28 +195,15 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			}},
 		},
 		{
-			ID:          "RDX-419",
-			Name:        "deepep-gdr",
-			Title:       "DeepEP can't use GPU Direct RDMA on this GPU",
-			Explanation: "The new form of DeepEP registers memory of CUDA's VMM with the network card.",
-			Sources: []string{
-				"deepseek-ai/DeepEP, csrc/kernels/backend/symmetric.hpp",
-			},
-			Standing: evidence.Origin,
+			ID: "RDX-419", Name: "nvshmem-harmless", Title: "warnings of NVSHMEM and DeepEP without consequence",
+			Explanation: "The type of an empty entry of the GID table can't be read, and a buffer that isn't " +
+				"destroyed leaks " +
+				"when the program ends.",
+			Sources:  []string{"NVIDIA/nvshmem, src/modules/transport/common/transport_ib_common.h"},
+			Standing: evidence.Harmless,
 			Lines: []Line{
-				deepEPMemory.says("deepep-vmm-gdr", "GPUDirect RDMA with CUDA VMM is not supported on this device"),
-			},
-			Causes: []Cause{
-				{
-					Slug: "peermem-missing", Title: "nvidia-peermem isn't loaded, or DMA-BUF isn't there",
-					Weight: Common,
-					Decide: "rdmactl doctor --only gpudirect",
-					Remedy: "modprobe nvidia-peermem, or the open kernel modules",
-				},
-				{
-					Slug: "gdr-off", Title: "the GPU or virtual machine has no GPU Direct RDMA", Weight: Usual,
-					Decide: "nvidia-smi -q; the kind of the GPU", Remedy: "a GPU that has it",
-				},
+				nvshmemIB.says("roce-version-read", "IB: read failed in ib_roce_get_version_num: Invalid argument"),
+				deepEPLegacy.says("deepep-destroy", "was not called before DeepEP buffer destruction"),
 			},
 		},
 	}

@@ -41,6 +41,8 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				nvshmemHeap.says("heap-exceeded", "check if total allocation has exceeded NVSHMEM"),
 				nvshmemHeap.says("heap-space", "Not enough space for allocating memory", "mem_heap"),
+				nvshmemHeap.says("heap-physical", "allocate_physical_memory_to_heap failed").speaks("gpu-memory").
+					as(evidence.Vague),
 				nvshmemHeap.says("heap-create", "cuMemCreate failed", "non-zero status").as(evidence.Failed).
 					speaks("gpu-memory"),
 				nvshmemInit.says("heap-reserve", "nvshmem reserve static heaps failed").as(evidence.Failed).
@@ -130,6 +132,8 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				nvshmemHeap.says("nvls-create", "Creating mc handle for team ID: ", "failed"),
 				nvshmemHeap.says("nvls-bind", "Binding MC handle for team ID: ", "failed"),
+				nvshmemTeam.says("nvls-map", "team_internal_nvls.cpp:", "non-zero status"),
+				nvshmemTeam.says("nvls-mapping", "Mapping multicast groups for UC heap failed"),
 				nvshmemHeap.says("nvls-heap", "bind heap MC memory failed"),
 				nvshmemTeam.says("nvls-team", "NVLS resource setup failed for team ID: ").as(evidence.Vague),
 			},
@@ -182,6 +186,12 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 			Standing:    evidence.Failed,
 			Lines: []Line{
 				nvshmemUID.says("uid-interface", "No usable listening interface found").speaks("interface-choice"),
+				nvshmemUID.says("uid-no-socket", "No socket interface found", "bootstrap_uid").
+					speaks("interface-choice"),
+				nvshmemUID.says("uid-truncated", "Message truncated : received ", "bootstrap_uid").
+					speaks("defect:nvshmem-bootstrap-order"),
+				nvshmemBoot.says("bootstrap-preinit", "bootstrap_loader_preinit returned error for mode").
+					as(evidence.Vague),
 				nvshmemUID.says("uid-versions", "UID Bootstrap versions not compatible between PEs").
 					as(evidence.Origin).decides("version-mismatch"),
 				nvshmemUID.says("uid-session", "Invalid NVSHMEM_BOOTSTRAP_UID_SESSION_ID").speaks("setting-wrong"),
@@ -202,6 +212,14 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 					Remedy: "srun --mpi=pmix with NVSHMEM_BOOTSTRAP_PMI=PMIX",
 				},
 				{
+					Slug: "defect:nvshmem-bootstrap-order",
+					Title: "the bootstrap of NVSHMEM takes messages of other exchanges for its " +
+						"own when the node is busy", Weight: Rare,
+					Decide:  "NVSHMEM_BOOTSTRAP=MPI, or another run: it comes and goes",
+					Remedy:  "a NVSHMEM with #97; the MPI or PMIx bootstrap",
+					Sources: []string{"NVIDIA/nvshmem#97", "deepseek-ai/DeepEP#223"},
+				},
+				{
 					Slug: "version-mismatch", Title: "PEs with different releases of NVSHMEM", Weight: Rare,
 					Decide: "the version on each node", Remedy: "the same image",
 				},
@@ -220,6 +238,8 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				nvshmemAPI.says("not-initialized", "NVSHMEM API called before NVSHMEM initialization has completed"),
 				nvshmemInit.says("init-exit", "nvshmem initialization failed, exiting"),
+				nvshmemInit.says("transport-map", "building transport map failed").as(evidence.Vague),
+				nvshmemInit.says("check-init", "aborting due to error in nvshmemi_init_thread"),
 				nvshmemProxy.says("aborting", "aborting due to error in ", "proxy"),
 			},
 			Causes: []Cause{{

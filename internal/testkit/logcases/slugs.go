@@ -272,6 +272,10 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "workers-not-ready", Meaning: "workers aren't ready when the launcher starts"},
 		{Name: "enroot-old", Meaning: "Enroot's hook for RDMA doesn't fit the node"},
 		{Name: "user-namespaces", Meaning: "user namespaces are off"},
+		{Name: "nic-slot-taken", Meaning: "another network has the slot of a GPU's card"},
+		{Name: "sysfs-hidden", Meaning: "a container does not see all of /sys"},
+		{Name: "driver-image", Meaning: "a defect of a driver container's image"},
+		{Name: "driver-slow", Meaning: "a driver is still being compiled"},
 		{Name: "image", Meaning: "an image can't be fetched or read"},
 		// defects
 		{Name: "defect:nccl-mtu-negotiation", Meaning: "NCCL 2.20 to 2.29 doesn't agree on a path MTU"},
@@ -289,6 +293,7 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "defect:nvshmem-deepep-layout", Meaning: "NVSHMEM 3.5.19 or later with a DeepEP before its fix"},
 		{Name: "defect:nvshmem-ah", Meaning: "NVSHMEM until 3.4.5 passes an uninitialised attribute"},
 		{Name: "defect:sriov-cni-netlink-length", Meaning: "a length that newer kernels refuse"},
+		{Name: "defect:nvshmem-bootstrap-order", Meaning: "NVSHMEM's bootstrap mixes up messages on busy nodes"},
 		{Name: "defect:rxe-5.10", Meaning: "the rxe driver of Linux 5.10 reports protection errors"},
 		{Name: "defect:openmpi-exp-query", Meaning: "Open MPI before 3.1.4 asks experimental verbs wrongly"},
 		{Name: "defect:nfs-rdma-v4", Meaning: "NFS v4 over RDMA of some kernels overruns its buffers"},
