@@ -146,6 +146,13 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "drain the node; blacklist the inbox modules; sign the modules",
 				},
 				{
+					Slug:   "driver-slow",
+					Title:  "the driver is still being compiled, or failed to, when the probe looks",
+					Weight: Rare, Decide: "kubectl logs of the driver pod: is it still building?",
+					Remedy:  "a precompiled image; a longer startupProbe only if it builds",
+					Sources: []string{"Mellanox/network-operator#318"},
+				},
+				{
 					Slug:   "driver-toolkit",
 					Title:  "the driver toolkit container of OpenShift didn't build: no image for this release",
 					Weight: Rare,
@@ -201,8 +208,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Failed,
 			Lines: []Line{
 				driverScript.says("peermem-load", "failed to load nvidia-peermem module"),
-				driverScript.says("peermem-script", "nvidia-driver: line ", "unbound variable").
-					speaks("driver-image"),
+				driverScript.says("peermem-script", "nvidia-driver: line ", "unbound variable").speaks("driver-image"),
 				driverScript.says("peermem-probe", "nvidia-peermem module is not loaded"),
 				gpuOperator.says("peermem-validator", "nvidia-peermem driver is not ready").as(evidence.Waiting),
 				gpuOperator.says("gdrcopy-validator", "gdrcopy driver is not ready").as(evidence.Waiting),
@@ -232,6 +238,41 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "mofed-not-ready", Title: "the network driver isn't loaded yet", Weight: Usual,
 					Decide: "kubectl get pods | grep -E 'mofed|doca'; lsmod | grep mlx5_core",
 					Remedy: "wait for it, or repair it",
+				},
+			},
+		},
+		{
+			ID: "RDX-699", Name: "fabric-manager-pod", Title: "the fabric manager of a driver pod didn't start",
+			Explanation: "On machines with NVSwitch the GPUs are usable only after the fabric manager, of exactly " +
+				"the driver's release, " +
+				"has set up the switches.",
+			Sources: []string{
+				"NVIDIA/gpu-operator#1595", "NVIDIA/gpu-operator#356",
+				"NVIDIA/gpu-driver-container#908",
+			},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				driverScript.says("fm-option", "Unknown option: /usr/share/nvidia/nvswitch/fabricmanager.cfg").
+					speaks("driver-image"),
+				driverScript.says("fm-service", "Job for nvidia-fabricmanager.service failed"),
+				driverScript.says("fm-nothing", "NV_WARN_NOTHING_TO_DO").speaks("no-nvswitch"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "fabric-manager", Title: "the fabric manager is of another release than the driver",
+					Weight: Common,
+					Decide: "nvidia-fabricmanager --version; cat /proc/driver/nvidia/version",
+					Remedy: "the package of the driver's release",
+				},
+				{
+					Slug:  "driver-image",
+					Title: "the script of the driver's image doesn't fit this generation of NVSwitch", Weight: Usual,
+					Decide: "the log of the driver pod", Remedy: "a newer driver image",
+				},
+				{
+					Slug: "no-nvswitch", Title: "the machine has no NVSwitch: it needs no fabric manager",
+					Weight: Usual,
+					Decide: "lspci | grep -i nvswitch; nvidia-smi topo -m", Remedy: "disable the service",
 				},
 			},
 		},

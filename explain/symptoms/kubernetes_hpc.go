@@ -147,9 +147,7 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID:    "RDX-697",
-			Name:  "tcpxo-daemon",
-			Title: "the daemon of GPUDirect-TCPXO sees fewer GPUs than CUDA",
+			ID: "RDX-697", Name: "tcpxo-daemon", Title: "the daemon of GPUDirect-TCPXO sees fewer GPUs than CUDA",
 			Explanation: "On a3-megagpu-8g each GPU has a network card at a fixed PCI address, and there is no spare " +
 				"slot.",
 			Sources: []string{

@@ -179,6 +179,9 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("driver-unbound"),
 				sriovOperator.says("operator-bind", "bindDriver(): failed to bind driver").as(evidence.Failed).
 					speaks("driver-unbound"),
+				sriovOperator.says("operator-eswitch-mode", "can't set eSwitch mode to [").as(evidence.Failed).
+					speaks("switchdev"),
+				sriovOperator.says("old-plugin-vfs", "Fail to configure sriov; error = ").as(evidence.Failed),
 				sriovOperator.says("operator-eswitch", "falied to switch Eswitch mode to legacy").as(evidence.Failed).
 					speaks("switchdev"),
 				sriovOperator.says("operator-drain", "failed to handle drain").speaks("drain-blocked"),

@@ -136,9 +136,7 @@ func runtimeSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID:          "RDX-691",
-			Name:        "runtime-memlock",
-			Title:       "the runtime may not set the limit of locked memory",
+			ID: "RDX-691", Name: "runtime-limits", Title: "the runtime may not raise a limit for the container",
 			Explanation: "A container without privileges can't have a higher limit than the runtime itself.",
 			Sources: []string{
 				"opencontainers/runc, libcontainer/rlimits_linux.go",
@@ -148,15 +146,31 @@ func runtimeSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				runcText.says("rlimit", "error setting rlimit type 8").decides("memlock"),
 				runcText.says("rlimit-crun", "setrlimit `RLIMIT_MEMLOCK`").decides("memlock"),
-				runcText.says("rlimit-names", "error setting rlimits for ready process", "operation not permitted"),
+				runcText.says("rlimit-files", "error setting rlimit type 7").decides("file-limit"),
+				runcText.says("rlimit-ebpf", "setrlimit (RLIM_MEMLOCK)").speaks("not-privileged"),
 			},
-			Causes: []Cause{{
-				Slug: "memlock", Title: "the limit of locked memory of the runtime or the user is too small",
-				Weight: Common,
-				Decide: "ulimit -l of the user; systemctl show docker -p LimitMEMLOCK",
-				Remedy: "LimitMEMLOCK=infinity for the runtime's service; memlock unlimited in limits.conf for " +
-					"rootless containers",
-			}},
+			Causes: []Cause{
+				{
+					Slug: "memlock", Title: "the limit of locked memory of the runtime or the user is too small",
+					Weight: Usual,
+					Decide: "ulimit -l of the user; systemctl show docker -p LimitMEMLOCK",
+					Remedy: "LimitMEMLOCK=infinity for the runtime's service; memlock unlimited in limits.conf for " +
+						"rootless containers",
+				},
+				{
+					Slug:   "file-limit",
+					Title:  "the limit of open files of the runtime or the user is smaller than the one asked for",
+					Weight: Rare, Decide: "ulimit -Hn of the user",
+					Remedy: "nofile in limits.conf, or a smaller --ulimit nofile",
+				},
+				{
+					Slug:  "not-privileged",
+					Title: "crun sets up device rules by eBPF, which a rootless runtime may not", Weight: Rare,
+					Decide:  "podman info: rootless, cgroup version",
+					Remedy:  "no device rules, or a runtime with privileges",
+					Sources: []string{"containers/crun#255", "containers/crun#1388"},
+				},
+			},
 		},
 		{
 			ID:    "RDX-692",

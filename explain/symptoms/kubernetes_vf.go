@@ -207,6 +207,7 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 				sriovCNI.says("vf-allocated", "pci address ", "is already allocated"),
 				sriovCNI.says("vf-lock", "time out while waiting to acquire exclusive lock on"),
 				sriovCNI.says("vf-rename", "failed to set up pod interface", "file exists"),
+				sriovCNI.says("vf-move", "failed to move vf ", " to netns: file exists"),
 				sriovCNI.says("vf-busy", "failed to set up pod interface", "device or resource busy"),
 			},
 			Causes: []Cause{

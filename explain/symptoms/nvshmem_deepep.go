@@ -42,7 +42,8 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-414", Name: "deepep-qps",
+			ID:    "RDX-414",
+			Name:  "deepep-qps",
 			Title: "DeepEP's kernel finds another number of queue pairs than it needs",
 			Explanation: "The kernel checks the state of IBGDA. It differs if the buffer was made with too few queue " +
 				"pairs, or " +
@@ -97,9 +98,14 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-416", Name: "deepep-ipc", Title: "DeepEP can't open the buffer of a GPU of the same node",
+			ID:          "RDX-416",
+			Name:        "deepep-ipc",
+			Title:       "DeepEP can't open the buffer of a GPU of the same node",
 			Explanation: "Ranks of a node share their buffers by CUDA IPC, or by fabric handles.",
-			Sources:     []string{"deepseek-ai/DeepEP, csrc/kernels/backend/symmetric.hpp"}, Standing: evidence.Failed,
+			Sources: []string{
+				"deepseek-ai/DeepEP, csrc/kernels/backend/symmetric.hpp",
+			},
+			Standing: evidence.Failed,
 			Lines: []Line{
 				deepEPOld.says("deepep-invalid-handle", "csrc/deep_ep.cpp:", "'invalid resource handle'"),
 				deepEPOld.says("deepep-peer-access", "csrc/deep_ep.cpp:", "peer access is not supported between "+
@@ -141,11 +147,14 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-417", Name: "deepep-build", Title: "DeepEP doesn't fit the libraries it is loaded with",
+			ID:    "RDX-417",
+			Name:  "deepep-build",
+			Title: "DeepEP doesn't fit the libraries it is loaded with",
 			Explanation: "The extension is bound to the release of PyTorch, NVSHMEM and, in its new form, NCCL that " +
 				"it was " +
 				"built with.",
-			Sources: []string{"deepseek-ai/DeepEP, deep_ep/__init__.py"}, Standing: evidence.Origin,
+			Sources:  []string{"deepseek-ai/DeepEP, deep_ep/__init__.py"},
+			Standing: evidence.Origin,
 			Lines: []Line{
 				dlSymbol.says("deepep-symbol", "deep_ep_cpp", "undefined symbol").not("symbol: nvshmem"),
 				deepEPInit.says("deepep-two-nccl", "Duplicate NCCL runtime found in the current system").
