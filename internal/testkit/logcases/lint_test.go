@@ -48,6 +48,12 @@ var rows = map[string]string{
 	"E03": "Mellanox/k8s-rdma-sriov-dev-plugin#18", "E04": "Mellanox/k8s-rdma-shared-dev-plugin#84",
 	"E05": "Mellanox/k8s-rdma-shared-dev-plugin#87", "E07": "openshift/sriov-network-operator#243",
 	"E08": "openshift/sriov-network-device-plugin#20",
+	"A50": "NVIDIA/nccl#1573", "A51": "NVIDIA/nccl#2013", "A52": "NVIDIA/nccl#622", "A53": "NVIDIA/nccl#626",
+	"A54": "marin-community/marin#7344", "B50": "PaddlePaddle/Paddle#37951", "B51": "sgl-project/sglang#29127",
+	"C50": "openucx/ucx#10298", "C51": "openucx/ucx#5351", "D50": "Mellanox/nv_peer_memory#36",
+	"D51": "linux-rdma/perftest#346", "D52": "pmem/rpma#1142",
+	"E50": "k8snetworkplumbingwg/sriov-network-device-plugin#269",
+	"E51": "k8snetworkplumbingwg/sriov-network-operator#548",
 }
 
 var update = flag.Bool("update", false, "rewrite SLUGS.md")

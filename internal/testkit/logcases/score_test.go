@@ -53,7 +53,7 @@ func TestPerfect(t *testing.T) {
 
 // TestWrong scores a program that always claims one cause which no case has.
 func TestWrong(t *testing.T) {
-	r := run(load(t), func(*Case) Result { return Result{Causes: []Ranked{{"sriov-off", Likely}}} })
+	r := run(load(t), func(*Case) Result { return Result{Causes: []Ranked{{"no-such-cause", Likely}}} })
 	got := r.Sum(confirmed)
 	if got.First.hits+got.FirstThree.hits+got.Traps.hits+got.Facts.Right > 0 {
 		t.Errorf("Sum = %+v, want no hit", got)
