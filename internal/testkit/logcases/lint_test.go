@@ -54,6 +54,29 @@ var rows = map[string]string{
 	"D51": "linux-rdma/perftest#346", "D52": "pmem/rpma#1142",
 	"E50": "k8snetworkplumbingwg/sriov-network-device-plugin#269",
 	"E51": "k8snetworkplumbingwg/sriov-network-operator#548",
+	"A55": "NVIDIA/nccl#969", "A56": "NVIDIA/nccl#529", "A57": "NVIDIA/nccl#525", "A58": "ROCm/rocm-systems#9083",
+	"A59": "NVIDIA/nccl-tests#287", "A60": "NVIDIA/nccl#1837", "A61": "aws/aws-ofi-nccl#584",
+	"A62": "awslabs/awsome-distributed-ai#278", "A63": "NVIDIA/nccl#1372", "A64": "NVIDIA/nccl#1488",
+	"A65": "NVIDIA/nccl#328", "A66": "NVIDIA/nccl#496", "A67": "NVIDIA/nccl-tests#264",
+	"A68": "ROCm/rccl-tests#16", "A69": "pytorch/ci-infra#490", "B52": "pytorch/pytorch#137695",
+	"B53": "vllm-project/vllm#3069", "B54": "aarora79/agentic-coding-harness-benchmarks#173",
+	"B55": "vllm-project/vllm#6295", "B56": "aws-samples/aws-do-eks#50", "B57": "deepseek-ai/DeepEP#336",
+	"B58": "pytorch/pytorch#15592", "B59": "pytorch/pytorch#177472", "B60": "rllm-org/rllm#10",
+	"C52": "UCL-ARC/rcps-buildscripts#337", "C53": "open-mpi/ompi#3573", "C54": "openucx/ucx#3545",
+	"C55": "openucx/ucx#1037", "C56": "openucx/ucx#6695", "C57": "ofiwg/libfabric#975",
+	"C58": "ofiwg/libfabric#7368", "D53": "axboe/fio#159", "D54": "linux-rdma/rdma-core#413",
+	"D55": "linux-rdma/rdma-core#393", "D56": "Mellanox/libvma#31", "D57": "pocopico/rp-ext#129",
+	"D58": "openzfs/zfs#6795", "D59": "linux-nvme/nvme-cli#867", "D60": "Mellanox/nv_peer_memory#39",
+	"D61": "SoftRoCE/rxe-dev#65", "D62": "spdk/spdk#2965", "D63": "spdk/spdk#1089",
+	"D64": "Mellanox/nv_peer_memory#8", "D65": "ovis-hpc/ldms#124", "D66": "ceph/ceph#27022",
+	"D67": "linux-rdma/rdma-core#1170", "D68": "linux-nvme/nvme-cli#622", "D69": "linux-rdma/perftest#336",
+	"E52": "Mellanox/docker-sriov-plugin#15", "E53": "hustcat/k8s-rdma-device-plugin#19",
+	"E54": "k8snetworkplumbingwg/sriov-cni#35", "E55": "k8snetworkplumbingwg/sriov-network-device-plugin#127",
+	"E56": "k8snetworkplumbingwg/sriov-network-device-plugin#189",
+	"E57": "k8snetworkplumbingwg/sriov-network-device-plugin#153", "E58": "openucx/ucx#4511",
+	"E59": "aws/aws-ofi-nccl#1020", "E60": "kubernetes-csi/csi-driver-nvmf#34",
+	"E61": "aws-samples/aws-do-eks#54", "E62": "Mellanox/k8s-rdma-shared-dev-plugin#94",
+	"E63": "openucx/ucx#6906",
 }
 
 var update = flag.Bool("update", false, "rewrite SLUGS.md")
@@ -111,6 +134,17 @@ func TestRows(t *testing.T) {
 	if unproven < 60 || healthy < 10 || herrings < 10 {
 		t.Errorf("%d unproven, %d healthy cases, %d with a red herring; want 60, 10 and 10", unproven, healthy,
 			herrings)
+	}
+}
+
+// TestSlugNames checks that each slug is there once.
+func TestSlugNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range Slugs() {
+		if seen[s.Name] {
+			t.Errorf("slug %s is there twice", s.Name)
+		}
+		seen[s.Name] = true
 	}
 }
 
