@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/facts"
@@ -107,12 +108,36 @@ func findLocalProtection(f *facts.Facts) []Finding {
 
 // kernelDefect adds the regression of rxe in Linux 5.10.
 func kernelDefect(f *facts.Facts, c *candidates) {
-	e := firstOf(f, evidence.KernelOther, "driver", "rxe")
-	if e == nil {
+	e := softwareDevice(f)
+	if e == nil || strings.HasPrefix(e.Fields["device"], "siw") {
 		return
 	}
-	c.add("defect:rxe-5.10", "a regression of rxe in Linux 5.10", rare).supports(hint, "the device is rxe", e.Place).
-		todo("uname -r", "a later kernel").from("pmem/rpma#1142")
+	d := c.add("defect:rxe-5.10", "a regression of rxe in Linux 5.10", rare).
+		supports(hint, "the device is rxe", e.Place)
+	if k := firstOf(f, evidence.Setting, "name", "kernel"); k != nil {
+		regression := strings.HasPrefix(k.Fields["value"], "5.10.")
+		d.supportsIf(regression, strong, "the kernel is "+k.Fields["value"], k.Place).
+			opposesIf(!regression, hint, "the kernel is "+k.Fields["value"], k.Place)
+	}
+	d.todo("uname -r", "a later kernel").from("pmem/rpma#1142")
+	for _, x := range c.list {
+		if x.Slug == "acs" || x.Slug == "peermem-build" {
+			x.opposes(decisive, "the device is software: no card is between", e.Place)
+		}
+	}
+}
+
+// softwareDevice returns a line about a device that is software, nil if there is none.
+func softwareDevice(f *facts.Facts) *evidence.Event {
+	if e := firstOf(f, evidence.KernelOther, "driver", "rxe"); e != nil {
+		return e
+	}
+	for e := range f.Store.Of(evidence.DevicePort) {
+		if d := e.Fields["device"]; strings.HasPrefix(d, "rxe") || strings.HasPrefix(d, "siw") {
+			return e
+		}
+	}
+	return nil
 }
 
 func findInvalidRequest(f *facts.Facts) []Finding {

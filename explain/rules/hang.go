@@ -102,31 +102,20 @@ func findSwitchPort(f *facts.Facts) []Finding {
 	}
 }
 
-// findHang looks at jobs of which programs only say that they wait.
+// findHang looks at jobs of which programs only say that they wait, or of which NCCL's RAS service
+// says that ranks are at different operations.
 func findHang(f *facts.Facts) []Finding {
 	list := of(f, evidence.ProgramHang, evidence.VLLMBroadcast, evidence.TorchWatchdog)
-	if len(list) == 0 || !onlyHangs(f) {
+	ras := firstOf(f, evidence.NCCLRAS, "")
+	apart := ras != nil && ras.Fields["counts"] == "different" && len(f.Failures) == 0
+	if len(list) == 0 && !apart || !onlyHangs(f) {
 		return nil
 	}
-	x := list[0]
 	c := &candidates{}
-	ras := firstOf(f, evidence.NCCLRAS, "")
-	gin := deviceInitiated(f)
-	hangGIN(f, c, gin)
+	hangGIN(f, c, deviceInitiated(f))
 	silentHang(f, c)
-	if ras != nil && ras.Fields["counts"] == "equal" {
-		registered := firstOf(f, evidence.Setting, "name", "registered buffers")
-		c.add("defect:nccl-registered-flag", "NCCL before 2.32 can lose the flag of registered buffers", rare).
-			supportsIf(registered != nil, decisive, textOf(registered), placeOf(registered)...).
-			supports(hint, "all ranks wait for the same operation", ras.Place).
-			supportsIf(nodesUse(f, "IB"), hint, "the network is InfiniBand or RoCE").
-			todo("the same job without registered buffers, or with PXN", "NCCL 2.32").from("NVIDIA/nccl#2389")
-	}
-	if x.Event.Kind != evidence.ProgramHang {
-		if len(c.list) == 0 {
-			return nil // RDX-150 and RDX-152 are about it
-		}
-	} else {
+	registeredHang(f, c, ras)
+	if apart || list[0].Event.Kind == evidence.ProgramHang {
 		c.add("gpu-hang", "a GPU kernel never ends", usual).
 			todo("nvidia-smi: full utilization at nearly idle power; py-spy dump", "another release of the library")
 		c.add("program-fault", "a rank never came to the operation", usual).
@@ -135,12 +124,32 @@ func findHang(f *facts.Facts) []Finding {
 			todo("ncclras; the flight recorder", "the rank that lags")
 	}
 	causes := c.causes()
-	if len(causes) == 0 || x.Event.Kind != evidence.ProgramHang && causes[0].Confidence == Possible {
+	switch {
+	case len(causes) == 0:
+		return nil
+	case apart:
+		return []Finding{{What: "the job stood still: " + ras.Text, Events: []*evidence.Event{ras}, Causes: causes}}
+	}
+	x := list[0]
+	if x.Event.Kind != evidence.ProgramHang && causes[0].Confidence == Possible {
 		return nil // RDX-150 and RDX-152 are about it
 	}
 	return []Finding{
 		{What: "the job stood still: " + x.Event.Text, Failure: x, Events: events(list[:1]), Causes: causes},
 	}
+}
+
+// registeredHang adds the defect of NCCL's registered buffers if all ranks wait for the same.
+func registeredHang(f *facts.Facts, c *candidates, ras *evidence.Event) {
+	if ras == nil || ras.Fields["counts"] != "equal" {
+		return
+	}
+	registered := firstOf(f, evidence.Setting, "name", "registered buffers")
+	c.add("defect:nccl-registered-flag", "NCCL before 2.32 can lose the flag of registered buffers", rare).
+		supportsIf(registered != nil, decisive, textOf(registered), placeOf(registered)...).
+		supports(hint, "all ranks wait for the same operation", ras.Place).
+		supportsIf(nodesUse(f, "IB"), hint, "the network is InfiniBand or RoCE").
+		todo("the same job without registered buffers, or with PXN", "NCCL 2.32").from("NVIDIA/nccl#2389")
 }
 
 // deviceInitiated returns a line that shows that GPUs start transfers by themselves: the plugin

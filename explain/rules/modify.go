@@ -230,20 +230,9 @@ func modifyInvalid(f *facts.Facts, c *candidates, list []*facts.Failure) {
 		todo("ibv_devinfo -v: GRH required", "-x INDEX with perftest; a later NCCL").
 		from("linux-rdma/perftest#393")
 	driver := c.add("driver-refuses", "the driver refuses this change of state or attribute", rare)
-	if d := driverName(x); d == "irdma" {
-		driver.supports(strong, "the driver is irdma, which refuses RESET to RESET", x.Event.Place)
-		if l, ok := f.Library("nccl"); ok {
-			if possible, certain := l.Between("", "2.11.99"); possible {
-				e810 := c.add(
-					"defect:nccl-e810-lid",
-					"NCCL before 2.12 sets a LID on RoCE, which the E810's driver refuses",
-					usual,
-				)
-				e810.supportsIf(certain, strong, "the version is before 2.12", l.Place()...).
-					todo("the version", "NCCL 2.12 or later").from("NVIDIA/nccl#622")
-			}
-		}
-	}
+	intel := driverName(x) == "irdma"
+	driver.supportsIf(intel, strong, "the driver is irdma, which refuses RESET to RESET", x.Event.Place)
+	lidOnEthernet(f, c, x, intel)
 	driver.todo("dmesg of the driver", "a later driver or library").from("kvcache-ai/Mooncake#721")
 	mtu := c.add("mtu-differs", "the path MTU is above the port's", rare)
 	if d, ok := mtuDifference(f); ok {
@@ -251,6 +240,31 @@ func modifyInvalid(f *facts.Facts, c *candidates, list []*facts.Failure) {
 	}
 	mtu.todo("ibv_devinfo | grep active_mtu", "one MTU")
 	rail.todo("ip -br link in the pod", "attach the rail's network").from("akash-network/provider#424")
+}
+
+// lidOnEthernet adds the defect of NCCL that takes a port of Ethernet with a LID for InfiniBand.
+func lidOnEthernet(f *facts.Facts, c *candidates, x *facts.Failure, intel bool) {
+	var port *evidence.Event
+	for e := range f.Store.Of(evidence.DevicePort) {
+		ours := x.Device == "" || e.Fields["device"] == x.Device
+		if lid := e.Fields["lid"]; ours && e.Fields["link"] == "Ethernet" && lid != "" && lid != "0" {
+			port = e
+		}
+	}
+	l, ok := f.Library("nccl")
+	if !ok || port == nil && !intel {
+		return
+	}
+	if possible, certain := l.Between("", "2.11.99"); possible {
+		e810 := c.add(
+			"defect:nccl-e810-lid",
+			"NCCL before 2.12 sets a LID on RoCE, which the E810's driver refuses",
+			usual,
+		)
+		e810.supportsIf(certain, strong, "the version is before 2.12", l.Place()...).
+			supportsIf(port != nil, strong, "a port of Ethernet has a LID: "+textOf(port), placeOf(port)...).
+			todo("the version; ibstat: Base lid", "NCCL 2.12 or later").from("NVIDIA/nccl#622")
+	}
 }
 
 // modifyInit is about the first step, which looks at nothing of the peer.

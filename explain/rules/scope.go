@@ -40,6 +40,33 @@ func (s scope) oneDevice(list []*facts.Failure) (string, bool) {
 	return where(list[0]), true
 }
 
+// oneEnd returns the device of one node that is an end of all failures, while the other ends are on
+// several nodes: ports of one rail have the same name on all nodes.
+func oneEnd(list []*facts.Failure) (string, bool) {
+	if len(list) < 3 || list[0].Device == "" {
+		return "", false
+	}
+	for _, n := range [...]*facts.Node{list[0].Node, list[0].Peer} {
+		others, all := map[*facts.Node]bool{}, n != nil
+		for _, x := range list {
+			switch {
+			case x.Device != list[0].Device || x.Node == nil || x.Peer == nil:
+				all = false
+			case x.Node == n:
+				others[x.Peer] = true
+			case x.Peer == n:
+				others[x.Node] = true
+			default:
+				all = false
+			}
+		}
+		if all && len(others) > 1 {
+			return list[0].Device + " of " + n.Name, true
+		}
+	}
+	return "", false
+}
+
 // onePeer returns the peer that failures of several nodes have in common.
 func (s scope) onePeer(list []*facts.Failure) (string, bool) {
 	if len(s.peers) != 1 || len(s.nodes) < 2 {

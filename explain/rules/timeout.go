@@ -200,6 +200,11 @@ func timeoutCommon(f *facts.Facts, c *candidates, list []*facts.Failure, s scope
 			places(list[:min(len(list), 3)])...)
 		nic.Title = "the card " + name + " or its link"
 	}
+	if name, ok := oneEnd(list); ok && len(nic.For) == 0 {
+		nic.supports(decisive, fmt.Sprintf("all %d failures have %s at one end, and different nodes at the "+
+			"other", len(list), name), places(list[:min(len(list), 3)])...)
+		nic.Title = "the card " + name + " or its link"
+	}
 	nic.todo("rdmactl doctor on that node; rdmactl cluster verify names a slow or lossy card",
 		"take the card out of NCCL_IB_HCA, check cable and firmware").from("sgl-project/sglang#29127")
 	deadPeer(f, c, list, s)

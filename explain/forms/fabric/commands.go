@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,8 @@ func Commands() forms.Table {
 	return forms.Table{
 		Program: CommandsProgram,
 		Markers: []string{
-			"ACSCtl:", "ax locked memory", "open files   ", "ulimit -l", "CmaTotal:", "aarch64 GNU/Linux",
+			"ACSCtl:", "ax locked memory", "open files   ", "ulimit -l", " uname -r",
+			"CmaTotal:", "aarch64 GNU/Linux", "/aarch64-linux-gnu/", "NVIDIA GB", "NVIDIA GH", "machine aarch64",
 			"-nvidia aarch64", "-generic aarch64",
 			"-64k aarch64", "BOOT_IMAGE=", "node_guid:",
 			"hca_id:", "Infiniband device '", " physical_state ", "netns shared", "netns exclusive", "n_gids_found=",
@@ -74,10 +76,22 @@ func commandRows() []forms.Row {
 			},
 		},
 		{
+			Name: "machine-library", Kind: evidence.Setting, Anchor: "/aarch64-linux-gnu/", Info: true,
+			Source: "paths of Debian's libraries", Parse: forms.Fixed("name", "machine", "value", "aarch64"),
+		},
+		{
+			Name: "machine-gpu", Kind: evidence.Setting, Anchor: "NVIDIA G", Info: true, Source: "nvidia-smi",
+			Parse: func(m, _ string, f evidence.Fields) bool { // GPUs that are sold with an Arm CPU only
+				f["name"], f["value"] = "machine", "aarch64"
+				return slices.ContainsFunc([]string{"NVIDIA GB200", "NVIDIA GB300", "NVIDIA GB10", "NVIDIA GH200"},
+					func(name string) bool { return strings.HasPrefix(m, name) })
+			},
+		},
+		{
 			Name: "machine", Kind: evidence.Setting, Anchor: " aarch64", Info: true, Source: "uname -a",
 			Parse: func(_, before string, f evidence.Fields) bool {
 				f["name"], f["value"] = "machine", "aarch64"
-				return strings.Contains(before, "Linux ")
+				return strings.Contains(before, "Linux ") || strings.HasSuffix(before, "machine")
 			},
 		},
 		{

@@ -17,7 +17,7 @@ const (
 )
 
 // deviceFollower reads the output of ibv_devinfo, ibstat, ibstatus and show_gids, and what follows
-// a prompt with "ulimit -l".
+// a prompt with "ulimit -l" or "uname -r".
 type deviceFollower struct {
 	command   string // the one whose output this is
 	device    string
@@ -43,6 +43,10 @@ func (d *deviceFollower) Read(l *evidence.Line) (*evidence.Event, int) {
 		kind, fields = d.ibstatus(text)
 	case "show_gids":
 		kind, fields = evidence.DeviceGID, gidRow(text)
+	case "uname":
+		if release, _, ok := strings.Cut(text, "-"); ok && strings.Trim(release, "0123456789.") == "" {
+			kind, fields = evidence.Setting, evidence.Fields{"name": "kernel", "value": release}
+		}
 	case "ulimit":
 		if limit(text) {
 			kind, fields = evidence.Setting, evidence.Fields{"name": "memlock", "value": text}
@@ -85,6 +89,9 @@ func (d *deviceFollower) head(text string) bool {
 	}
 	if strings.HasSuffix(text, "ulimit -l") {
 		return start("ulimit", "", 2) // the next line only
+	}
+	if strings.HasSuffix(text, "$ uname -r") || strings.HasSuffix(text, "# uname -r") {
+		return start("uname", "", 2)
 	}
 	return false
 }

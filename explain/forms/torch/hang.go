@@ -10,14 +10,11 @@ import (
 // Hangs returns the forms of lines that say that a job makes no progress, and of the dumps of
 // NCCL's RAS service.
 func Hangs() forms.Table {
-	counts := func(value string) func(m, before string, f evidence.Fields) bool {
-		return forms.Fixed("counts", value)
-	}
 	return forms.Table{
 		Program: "schedulers and NCCL RAS",
 		Markers: []string{
 			"DUE TO TIME LIMIT", "Watchdog timeout (self", "no progress for ", "ranks have launched up to operation",
-			"collective operation counts",
+			" operation counts",
 		},
 		Forms: forms.Rows("hang", []forms.Row{
 			{
@@ -44,10 +41,13 @@ func Hangs() forms.Table {
 			{
 				Name:   "ras-differ",
 				Kind:   evidence.NCCLRAS,
-				Anchor: "have different collective operation counts",
+				Anchor: "ranks have different ",
 				Info:   true,
 				Source: "NVIDIA/nccl, src/ras/client_support.cc",
-				Parse:  counts("different"),
+				Parse: func(m, _ string, f evidence.Fields) bool { // "different collective", or "AllGather"
+					f["counts"] = "different"
+					return strings.HasSuffix(strings.TrimSpace(m), "operation counts")
+				},
 			},
 			{
 				Name: "ras-equal", Kind: evidence.NCCLRAS, Anchor: "ranks have launched up to operation", Info: true,
