@@ -224,7 +224,7 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			ID: "RDX-382", Name: "process-crash", Title: "a process crashed",
 			Explanation: "A native library of the process failed. What other ranks report only follows.",
 			Sources:     []string{"signal(7)"},
-			Standing:    evidence.Origin,
+			Standing:    evidence.Failed,
 			Lines: []Line{
 				elastic.says("sigsegv", "Signal 11 (SIGSEGV) received by PID"),
 				elastic.says("exit-11", "failed (exitcode: -11)"),
