@@ -53,3 +53,33 @@ func TestInterfaceThatIsNotThere(t *testing.T) {
 		t.Errorf("with an interface: first cause = %+v, want version-mismatch", c)
 	}
 }
+
+// A hang of the first operations within a node is mostly peer to peer (NVIDIA/nccl#2079); later
+// ones and those between nodes have other causes first.
+func TestHangWithinNode(t *testing.T) {
+	log := func(nodes, seq int) string {
+		return fmt.Sprintf("gpu-a:10:10 [0] NCCL INFO comm 0x55d0 rank 0 nRanks 2 nNodes %d localRanks 2 localRank 0 "+
+			"MNNVL 0\ngpu-a:10:10 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC\n"+
+			"[rank0]:[E604 10:00:00.1 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation "+
+			"timeout: WorkNCCL(SeqNum=%d, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 "+
+			"milliseconds before timing out.\n", nodes, seq)
+	}
+	for _, c := range []struct {
+		nodes, seq int
+		want       string
+	}{{1, 1, "gpu-p2p"}, {1, 900, "program-fault"}, {2, 1, "program-fault"}} {
+		if _, cause := ptr(explainAll(t, "job.log", log(c.nodes, c.seq))); cause == nil || cause.Cause != c.want {
+			t.Errorf("%d nodes, operation %d: first cause = %+v, want %s", c.nodes, c.seq, cause, c.want)
+		}
+	}
+}
+
+// A network that isn't NCCL's own is a plugin's (src/plugin/net.cc).
+func TestNetworkOfPlugin(t *testing.T) {
+	for network, want := range map[string]string{"gIB": "external-plugin", "IB": "no-device-node"} {
+		log := "gpu-a:10:10 [0] plugin/net.cc:300 NCCL WARN Error: network " + network + " not found.\n"
+		if f, c := ptr(explainAll(t, "job.log", log)); f.Rule != "RDX-130" || c.Cause != want {
+			t.Errorf("%s: %s with %s first, want RDX-130 with %s", network, f.Rule, c.Cause, want)
+		}
+	}
+}

@@ -78,3 +78,23 @@ func silentNodes(c *candidates) {
 	c.add("gpu-p2p", "peer to peer between GPUs of a node hangs", rare).
 		todo("the test on each node alone", "IOMMU and ACS off")
 }
+
+// firstOperations is how many collectives a job begins with before its own: tests of the groups.
+const firstOperations = 5
+
+// nodeHang adds peer to peer between GPUs, which hangs without a message, to the causes of a job on
+// one node; start reports that one of the first operations hangs.
+func nodeHang(f *facts.Facts, c *candidates, start bool) {
+	off, _, _ := variable(f, "NCCL_P2P_DISABLE")
+	if !oneNode(f) || off == "1" {
+		return
+	}
+	p2p := firstOf(f, evidence.NCCLChannel, "transport", "P2P")
+	c.add("gpu-p2p", "peer to peer between the GPUs of the node hangs: an IOMMU or ACS is in the way", rare).
+		supportsIf(p2p != nil, usual, "the ranks are on one node and use peer to peer: "+textOf(p2p), placeOf(p2p)...).
+		supportsIf(start, usual, "one of the first operations hangs").
+		todo("NCCL_P2P_DISABLE=1 to test; nvidia-smi topo -m; cat /proc/cmdline; rdmactl doctor --only iommu,acs",
+			"IOMMU off (intel_iommu=off, amd_iommu=off or iommu=pt) and ACS off; else NCCL_P2P_DISABLE=1, and "+
+				"--disable-custom-all-reduce for vLLM").
+		from("vllm-project/vllm#33041", "NVIDIA/nccl#2079", "NVIDIA/nccl#631")
+}

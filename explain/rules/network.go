@@ -105,6 +105,7 @@ func findNoDevice(f *facts.Facts) []Finding {
 	}
 	lines = append(lines, events(append(ucx, device...))...)
 	noDeviceCauses(f, c, library, append(ucx, device...))
+	pluginDemanded(c, noNetwork)
 	what := "no RDMA device was found"
 	switch {
 	case noNetwork != nil:
@@ -208,6 +209,20 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 		todo("rdmactl env lint", "correct the filter")
 	c.add("port-down", "no port is active", rare).
 		todo("rdmactl detect; ibv_devinfo", "bring the port up; a subnet manager on InfiniBand")
+}
+
+// pluginDemanded adds the cause that NCCL_NET names a plugin that isn't there, for other networks
+// than NCCL's own.
+func pluginDemanded(c *candidates, noNetwork *evidence.Event) {
+	if noNetwork == nil || noNetwork.Fields["network"] == "" || noNetwork.Fields["network"] == "IB" {
+		return
+	}
+	name := noNetwork.Fields["network"]
+	c.add("external-plugin", "the plugin with the network "+name+" isn't found, or failed to start", usual).
+		supports(decisive, name+" is no network of NCCL itself", noNetwork.Place).
+		todo("NCCL_DEBUG=INFO: the lines NET/Plugin; ls of the folders in LD_LIBRARY_PATH for libnccl-net*.so",
+			"the plugin in the image and its folder in LD_LIBRARY_PATH, NCCL_NET_PLUGIN with its name; or no NCCL_NET").
+		from("NVIDIA/nccl, src/plugin/net.cc")
 }
 
 // onlyTCP reports whether the list of devices of UCX has only those of TCP.

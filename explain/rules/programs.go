@@ -44,15 +44,7 @@ func programRules() []Rule {
 			Explanation: "vLLM waits for a worker that doesn't take or give a block of shared memory. Unless " +
 				"NCCL has warned before, a GPU kernel or a process hangs and not the network.",
 			Sources: []string{"flashinfer-ai/flashinfer#3279", "vllm-project/vllm#48720"},
-			Find: simple("a worker doesn't answer", evidence.VLLMBroadcast, func(c *candidates, x *facts.Failure) {
-				c.add("gpu-hang", "a GPU kernel or a process of a worker hangs", common+strong).
-					supports(usual, "vLLM's own processes wait for each other", x.Event.Place).
-					todo("nvidia-smi: full utilization at nearly idle power is a spinning kernel; py-spy dump",
-						"another release of the library with the kernel").
-					from("flashinfer-ai/flashinfer#3279", "vllm-project/vllm#48720")
-				c.add("dead-peer", "a worker has ended", usual).
-					todo("the logs of all workers; dmesg for the OOM killer", "what ended it")
-			}),
+			Find:    findBroadcast,
 		},
 		{
 			ID:    "RDX-153",
@@ -117,6 +109,27 @@ func simple(
 	}
 }
 
+// findBroadcast is about workers of vLLM that wait for another one.
+func findBroadcast(f *facts.Facts) []Finding {
+	list := of(f, evidence.VLLMBroadcast)
+	if len(list) == 0 {
+		return nil
+	}
+	x := list[0]
+	c := &candidates{}
+	c.add("gpu-hang", "a GPU kernel or a process of a worker hangs", common+strong).
+		supports(usual, "vLLM's own processes wait for each other", x.Event.Place).
+		todo("nvidia-smi: full utilization at nearly idle power is a spinning kernel; py-spy dump",
+			"another release of the library with the kernel").
+		from("flashinfer-ai/flashinfer#3279", "vllm-project/vllm#48720")
+	nodeHang(f, c, false)
+	c.add("dead-peer", "a worker has ended", usual).
+		todo("the logs of all workers; dmesg for the OOM killer", "what ended it")
+	return []Finding{{
+		What: where(x) + ": a worker doesn't answer", Failure: x, Events: events(list), Causes: c.causes(),
+	}}
+}
+
 // findWatchdog reports a watchdog only if nothing else failed: otherwise it is an echo.
 func findWatchdog(f *facts.Facts) []Finding {
 	list := append(of(f, evidence.TorchMismatch), of(f, evidence.TorchWatchdog)...)
@@ -147,6 +160,8 @@ func findWatchdog(f *facts.Facts) []Finding {
 		supportsIf(equal != nil, strong, "all ranks wait for the same operation: "+textOf(equal), placeOf(equal)...).
 		todo("nvidia-smi on all nodes", "another release of the library")
 	silentHang(f, c)
+	seq, numbered := x.Event.Fields.Int("seq")
+	nodeHang(f, c, numbered && seq <= firstOperations)
 	return []Finding{{
 		What:    fmt.Sprintf("a collective (%s) of %s didn't finish", x.Event.Fields["op"], where(x)),
 		Failure: x, Events: events(list), Causes: c.causes(),

@@ -174,7 +174,7 @@ func ncclCUDASymptoms() []Symptom {
 				cudaLine("cuda-ecc", "uncorrectable ECC error encountered").speaks("gpu-hardware"),
 				cudaLine("cuda-nvlink", "uncorrectable NVLink error detected during the execution").
 					speaks("gpu-hardware"),
-				cudaLine("cuda-unknown", "unknown error"),
+				cudaLine("cuda-unknown", "unknown error").not("transport/nvls.cc"),
 				nccl("nvml-lost", "misc/nvmlwrap.cc", "failed: GPU is lost", "nvml").speaks("gpu-hardware"),
 				nccl("nvml-reset", "misc/nvmlwrap.cc", "failed: GPU requires reset", "nvml").speaks("gpu-hardware"),
 			},
@@ -225,6 +225,8 @@ func ncclCUDASymptoms() []Symptom {
 				"device, context or stream than it made the communicator for.",
 			Sources: []string{ncclChecksSource, "CUDA runtime API, cudaError"},
 			Lines: []Line{
+				nccl("cuda-initialization-driver", "misc/cudawrap.cc", "'initialization error'", "misc/cudawrap.cc").
+					speaks("driver-mismatch"),
 				cudaLine("cuda-initialization", "initialization error"),
 				cudaLine("cuda-shutting-down", "driver shutting down").as(evidence.Echo),
 				cudaLine("cuda-context-invalid", "invalid device context"),
@@ -239,6 +241,13 @@ func ncclCUDASymptoms() []Symptom {
 					Decide: "where the program calls fork, multiprocessing, cudaSetDevice and cudaStreamCreate",
 					Remedy: "start method spawn; cudaSetDevice before each call of NCCL; streams of the " +
 						"communicator's device",
+				},
+				{
+					Slug:   "driver-mismatch",
+					Title:  "the driver was updated, and its libraries don't fit the loaded module",
+					Weight: Usual,
+					Decide: "nvidia-smi; cat /proc/driver/nvidia/version against libcuda.so.*",
+					Remedy: "reboot; restart the container",
 				},
 				{
 					Slug: "gpu-missing", Title: "CUDA can't start in the container", Weight: Rare,

@@ -18,10 +18,13 @@ func gpuP2P(w Weight, clues ...Clue) Cause {
 // cuMemBroken returns the cause that allocations by CUDA's virtual memory functions fail.
 func cuMemBroken(w Weight, clues ...Clue) Cause {
 	return Cause{
-		Slug: "cumem", Title: "CUDA's virtual memory (cuMem) isn't supported here: vGPU, WSL, gVisor, an old driver",
+		Slug: "cumem",
+		Title: "CUDA's virtual memory (cuMem, memory pools) doesn't work here: vGPU without unified memory, WSL, " +
+			"gVisor, a driver's defect",
 		Weight: w, Clues: clues,
 		Decide: "NCCL_CUMEM_ENABLE=0 and NCCL_CUMEM_HOST_ENABLE=0 to test",
-		Remedy: "NCCL_CUMEM_ENABLE=0; a driver or GPU profile with unified memory and virtual memory functions",
+		Remedy: "a vGPU profile with unified memory (enable_uvm) or a newer driver; NCCL_CUMEM_ENABLE=0, " +
+			"NCCL_CUMEM_HOST_ENABLE=0",
 	}
 }
 
@@ -34,7 +37,8 @@ func fabricManager(w Weight, clues ...Clue) Cause {
 		Clues:  clues,
 		Decide: "systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A4 Fabric; dmesg | grep -i -e xid -e " +
 			"sxid",
-		Remedy: "restart nvidia-fabricmanager (same release as the driver) or the node; NCCL_NVLS_ENABLE=0 until then",
+		Remedy: "reboot, or stop all jobs, reset the GPUs (nvidia-smi -r) and restart nvidia-fabricmanager of the " +
+			"driver's release: a restart alone doesn't do; NCCL_NVLS_ENABLE=0 until then",
 	}
 }
 
@@ -48,7 +52,7 @@ func ncclDeviceSymptoms() []Symptom {
 			Explanation: "NVLS lets the NVSwitches add up data. It needs a working Fabric Manager, and a driver and " +
 				"a partition of GPUs with multicast.",
 			Sources: []string{
-				ncclNVLSSource, "NVIDIA/nccl#1672", "pytorch/ao#3841",
+				ncclNVLSSource, "NVIDIA/nccl#976", "NVIDIA/nccl#1672", "NVIDIA/nccl-tests#276", "pytorch/ao#3841",
 			},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -117,6 +121,9 @@ func ncclDeviceSymptoms() []Symptom {
 				"NVIDIA/nccl, src/transport/p2p.cc", "ray-project/ray_lightning#24", "rapidsai/dask-cuda#639",
 			},
 			Lines: []Line{
+				nccl("shm-peer", "transport/shm.cc",
+					"'peer access is not supported between these two devices'",
+					"transport/shm.cc").speaks("cumem-host-peer"),
 				cudaLine("cuda-peer", "peer access is not supported between these two devices").speaks("gpu-p2p"),
 				nccl("peer-failed", "transport/p2p.cc", "failed to peer with device"),
 				cudaLine("cuda-peer-not-enabled", "peer access has not been enabled"),
@@ -137,6 +144,17 @@ func ncclDeviceSymptoms() []Symptom {
 					Decide: "nvidia-smi -L in each process; CUDA_VISIBLE_DEVICES",
 					Remedy: "let each process see all GPUs of the node and choose one by its device number",
 				},
+				{
+					Slug:   "cumem-host-peer",
+					Title:  "NCCL since 2.24 shares host memory by cuMem, which needs peer access (T4, L4)",
+					Weight: Usual,
+					Clues: []Clue{
+						{Weight: -Usual, Library: "nccl", Until: "2.23.4"},
+						{Weight: Hint, Library: "nccl", Since: "2.24"},
+					},
+					Decide: "NCCL_CUMEM_HOST_ENABLE=0 to test", Remedy: "NCCL_CUMEM_HOST_ENABLE=0",
+					Sources: []string{"NVIDIA/nccl#1838"},
+				},
 				cuMemBroken(Rare),
 			},
 		},
@@ -147,10 +165,12 @@ func ncclDeviceSymptoms() []Symptom {
 				"descriptors of cuMem). Namespaces of containers, allocators and virtual GPUs are in the way.",
 			Sources: []string{"NVIDIA/nccl, src/transport/p2p.cc", "ROCm/rocm-systems#2209"},
 			Lines: []Line{
-				nccl("ipc-get", "transport/p2p.cc", "IpcGetMemHandle failed").not("The call to", "non-zero status"),
+				nccl("ipc-get", "transport/p2p.cc", "cudaIpcGetMemHandle failed").not("The call to", "non-zero status"),
+				nccl("ipc-open-handle", "transport/p2p.cc", "cudaIpcOpenMemHandle failed").
+					not("The call to", "non-zero status"),
 				nccl("ipc-open", "transport/p2p.cc", "failed to open CUDA IPC handle"),
 				nccl("ipc-handle", "transport/p2p.cc", "failed to get CUDA IPC handle to device"),
-				cudaLine("cuda-map", "mapping of buffer object failed").speaks("gpu-ipc"),
+				cudaLine("cuda-map", "mapping of buffer object failed").speaks("gpu-p2p"),
 				nccl("mem-import", "mem_manager.cc", "MemManager: cuMemImportFromShareableHandle failed"),
 				nccl("mem-export", "mem_manager.cc", "MemManager: cuMemExportToShareableHandle (FABRIC) failed"),
 			},
@@ -178,9 +198,15 @@ func ncclDeviceSymptoms() []Symptom {
 			ID: "RDX-317", Name: "cuda-not-supported", Title: "CUDA refuses a function that NCCL needs",
 			Explanation: "The driver, the container runtime or the virtual GPU doesn't have a function: virtual " +
 				"memory, host memory by NUMA node, IPC.",
-			Sources: []string{"NVIDIA/nccl, src/misc/cudawrap.cc", "NVIDIA/nccl, src/include/alloc.h"},
+			Sources: []string{
+				"NVIDIA/nccl#2101", "NVIDIA/nccl#2106", "meta-pytorch/torchtune#2556",
+				"NVIDIA/nccl, src/misc/cudawrap.cc", "NVIDIA/nccl, src/include/alloc.h",
+			},
 			Lines: []Line{
+				nccl("pool-not-supported", "init.cc", "'operation not supported'", " init.cc:").speaks("cumem"),
 				cudaLine("cuda-not-supported", "operation not supported"),
+				nccl("trace-cumem-host", "misc/cudawrap.cc", "ncclCuMemHostEnable", "0x").not("NCCL INFO").
+					speaks("cumem"),
 				cudaLine("cuda-os-call", "OS call failed or operation not supported on this OS"),
 				cudaLine("cuda-not-permitted", "operation not permitted"),
 				cudaLine("cuda-state", "the operation cannot be performed in the present state"),
@@ -195,13 +221,13 @@ func ncclDeviceSymptoms() []Symptom {
 					Title: "NCCL 2.24 to 2.26.2 takes host memory by NUMA node, which Docker forbids", Weight: Usual,
 					Clues: []Clue{
 						{Weight: Strong, Library: "nccl", Since: "2.24", Until: "2.26.2"},
-						{Weight: -Usual, Library: "nccl", Since: "2.26.5"},
+						{Weight: -Usual, Library: "nccl", Since: "2.26.3"},
 						{Weight: -Usual, Library: "nccl", Until: "2.23.4"},
 					},
 					Decide: "NCCL_CUMEM_HOST_ENABLE=0 to test",
 					Remedy: "NCCL 2.26.3 or later, docker run --cap-add SYS_NICE, or NCCL_CUMEM_HOST_ENABLE=0",
 				},
-				cuMemBroken(Usual),
+				cuMemBroken(Common, Clue{Weight: Hint, Library: "nccl", Since: "2.26.3"}),
 				fabricManager(Usual, Clue{Weight: Strong, Line: "cuda-state"}),
 				{
 					Slug: "imex", Title: "IMEX forbids memory of other nodes", Weight: Rare,
@@ -232,6 +258,8 @@ func ncclDeviceSymptoms() []Symptom {
 			},
 			Lines: []Line{
 				cudaLine("cuda-invalid-argument", "invalid argument"),
+				rcclLine("hip-pointer", "transport/p2p.cc", "'invalid device pointer'", "HIP failure").
+					speaks("gpu-ipc"),
 				cudaLine("cuda-invalid-pointer", "invalid device pointer"),
 				cudaLine("cuda-invalid-configuration", "invalid configuration argument"),
 				nccl("cuda-other", "include/checks.h", "Cuda failure").warning(),
@@ -259,6 +287,7 @@ func ncclDeviceSymptoms() []Symptom {
 					Remedy: "NCCL 2.26.3 or later, docker run --cap-add SYS_NICE, or NCCL_CUMEM_HOST_ENABLE=0",
 				},
 				gpuP2P(Usual),
+				fabricManager(Rare),
 				cuMemBroken(Usual),
 				{
 					Slug:   "gpu-ipc",

@@ -51,6 +51,9 @@ func ncclMemorySymptoms() []Symptom {
 				"the two run in containers with different /dev/shm, or if the other rank has ended.",
 			Sources: []string{ncclShmSource, "NVIDIA/nccl, src/transport/shm.cc"},
 			Lines: []Line{
+				nccl("shm-attach-zero", "misc/shmutils.cc", "Error while attaching to shared memory segment",
+					"(size 0)").
+					speaks("cumem"),
 				nccl("shm-attach", "misc/shmutils.cc", "Error while attaching to shared memory segment"),
 			},
 			Causes: []Cause{
@@ -61,6 +64,7 @@ func ncclMemorySymptoms() []Symptom {
 					Remedy: "one container per node, --ipc=host for all, or NCCL_SHM_DISABLE=1",
 				},
 				ncclShmTooSmall(),
+				cuMemBroken(Rare),
 				{
 					Slug: "dead-peer", Title: "the rank that made the segment has ended", Weight: Rare,
 					Decide: "the logs of the other ranks of this node", Remedy: "what ended it",

@@ -83,7 +83,7 @@ func ncclRankSymptoms() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-327", Name: "comm-id", Title: "the address where the ranks meet is unusable",
+			ID: "RDX-327", Name: "comm-id", Title: "the address or interface where the ranks meet is unusable",
 			Explanation: "NCCL_COMM_ID is HOST:PORT of rank 0; the same for all ranks, and only rank 0 may own it.",
 			Sources:     []string{"NVIDIA/nccl, src/bootstrap.cc", "NVIDIA/nccl, src/misc/socket.cc"},
 			Standing:    evidence.Origin,
@@ -100,6 +100,9 @@ func ncclRankSymptoms() []Symptom {
 				nccl("address-null", "misc/socket.cc", "Net : string is null"),
 				nccl("oob-none", "bootstrap.cc", "no device found", "verify NCCL_OOB_NET_IFNAME").
 					speaks("interface-choice"),
+				nccl("bootstrap-none", "bootstrap.cc", "no socket interface found").speaks("interface-choice"),
+				nccl("bootstrap-unusable", "bootstrap.cc", "No usable listening interface found").warning().
+					speaks("interface-choice"),
 			},
 			Causes: []Cause{
 				{
@@ -114,8 +117,16 @@ func ncclRankSymptoms() []Symptom {
 					Remedy: "DNS or /etc/hosts, or an address instead of the name",
 				},
 				{
-					Slug: "interface-choice", Title: "the variable names no device of this node", Weight: Rare,
-					Decide: "rdmactl detect", Remedy: "NCCL_OOB_NET_IFNAME with a device that each node has",
+					Slug:   "interface-choice",
+					Title:  "no interface of this node has the name that is set, or there is only loopback",
+					Weight: Usual,
+					Clues: []Clue{
+						{Weight: Strong, Variable: "NCCL_SOCKET_IFNAME"},
+						{Weight: Hint, Variable: "NCCL_SOCKET_FAMILY"},
+					},
+					Decide: "ip -br address in the container, against NCCL_SOCKET_IFNAME and NCCL_OOB_NET_IFNAME",
+					Remedy: "NCCL_SOCKET_IFNAME with an interface that each node has, or =^docker,lo; a pod with a " +
+						"network",
 				},
 			},
 		},

@@ -89,8 +89,9 @@ func rcclSymptoms() []Symptom { //nolint:funlen // a table
 			ID: "RDX-355", Name: "hip-ipc", Title: "HIP could not share GPU memory between processes",
 			Explanation: "RCCL's peer to peer maps memory of other processes by HSA's IPC. It can go by DMA-BUF or " +
 				"by the legacy way, which needs more rights and doesn't work with all drivers.",
-			Sources: []string{"ROCm/rocm-systems#2209", "ROCm/rccl#908"},
+			Sources: []string{"ROCm/rocm-systems#2209", "ROCm/rocm-systems#7864", "ROCm/rccl#908"},
 			Lines: []Line{
+				rcclLine("hip-ipc-get", "transport/p2p.cc", "hipIpcGetMemHandle failed"),
 				{
 					Name: "hsa-ipc-create", Program: NCCL,
 					All:    []string{"Failed to create memory for IPC, failed with hsa_status"},

@@ -29,8 +29,9 @@ func ncclSharingSymptoms() []Symptom { //nolint:funlen // a table
 					not("NCCL INFO"),
 				nccl("nvml-handle", "misc/nvmlwrap.cc", "nvmlDeviceGetHandleBy", "failed:").not("NCCL INFO").
 					speaks("gpu-hardware"),
+				nccl("nvml-p2p", "misc/nvmlwrap.cc", "nvmlDeviceGetP2PStatus(", "failed:").warning(),
 				nccl("nvml-count", "misc/nvmlwrap.cc", "nvmlDeviceGetCount", "failed:").not("NCCL INFO"),
-				nccl("cuda-library", "misc/cudawrap.cc", "Failed to find CUDA library").speaks("gpu-missing"),
+				nccl("cuda-library", "misc/cudawrap.cc", "Failed to find CUDA library").as(evidence.Vague),
 				nccl("cuda-library-symbol", "misc/cudawrap.cc", "Failed to load CUDA missing symbol").
 					speaks("gpu-missing"),
 			},

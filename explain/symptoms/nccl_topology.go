@@ -101,7 +101,8 @@ func ncclTopologySymptoms() []Symptom {
 			ID: "RDX-328", Name: "topology-crash", Title: "NCCL crashed while it computed the topology",
 			Explanation: "The backtrace ends in the search for rings and trees: an unusual or unequal set of GPUs " +
 				"and network cards.",
-			Sources: []string{"NVIDIA/nccl, src/graph/search.cc"},
+			Sources:  []string{"NVIDIA/nccl, src/graph/search.cc"},
+			Standing: evidence.Origin,
 			Lines: []Line{
 				nccl("trace-compute", "graph/search.cc", "ncclTopoCompute").any("0x").not("NCCL INFO"),
 				nccl("trace-system", "graph/topo.cc", "ncclTopoGetSystem").any("0x").not("NCCL INFO"),

@@ -130,6 +130,7 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "driver-mismatch", Meaning: "the libraries of the GPU's driver don't fit its kernel module"},
 		{Name: "hsa-ipc-mode", Meaning: "HSA's legacy IPC mode doesn't work here"},
 		{Name: "cumem", Meaning: "CUDA's virtual memory functions don't work here"},
+		{Name: "cumem-host-peer", Meaning: "shared host memory by cuMem needs peer access of the GPUs"},
 		{Name: "imex", Meaning: "IMEX service or channels are missing"},
 		{Name: "gdrcopy", Meaning: "GDRCopy's module is missing or doesn't fit"},
 		{Name: "sharp", Meaning: "SHARP's aggregation manager isn't in order"},
