@@ -270,7 +270,7 @@ func ncclCUDASymptoms() []Symptom {
 					"operation would make the legacy stream depend on a capturing blocking stream"),
 				cudaLine("cuda-capture-unsafe", "dependency created on uncaptured work in another stream"),
 				nccl("graph-build", "misc/strongstream.cc", "NCCL cannot be captured in a graph if either").
-					speaks("driver-too-old"),
+					speaks("cuda-build"),
 				nccl(
 					"graph-driver",
 					"enqueue.cc",
@@ -288,17 +288,25 @@ func ncclCUDASymptoms() []Symptom {
 			},
 			Causes: []Cause{
 				{
-					Slug:  "driver-too-old",
-					Title: "NCCL is built for a CUDA before 11.3, or the driver is before R465", Weight: Rare,
+					Slug:   "cuda-build",
+					Title:  "this NCCL is built for a CUDA before 11.3",
+					Weight: Rare,
 					Clues: []Clue{
 						{
 							Weight: Strong, Seen: "nccl.version", SeenField: "cuda",
 							SeenIs: []string{"10.0", "10.1", "10.2", "11.0", "11.1", "11.2"},
-							Text:   "this NCCL is built for a CUDA before 11.3",
+							Text:   "the version line names a CUDA before 11.3",
 						},
 					},
-					Decide: "the +cuda of NCCL's version line; nvidia-smi",
-					Remedy: "the NCCL package for the program's CUDA (nvidia-nccl-cu11, -cu12), or a newer driver",
+					Decide: "the +cuda of NCCL's version line; which libnccl.so.2 is loaded",
+					Remedy: "the NCCL package for the program's CUDA (nvidia-nccl-cu12, the framework's own)",
+				},
+				{
+					Slug:   "driver-too-old",
+					Title:  "the driver is before R465",
+					Weight: Rare,
+					Decide: "nvidia-smi",
+					Remedy: "a newer driver",
 				},
 				{
 					Slug: "program-usage", Title: "the program captures something that can't be captured",
