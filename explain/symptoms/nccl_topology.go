@@ -158,8 +158,10 @@ func ncclTopologySymptoms() []Symptom {
 			Sources:  []string{"NVIDIA/nccl, src/init.cc"},
 			Standing: evidence.Origin,
 			Lines: []Line{
-				nccl("net-counts", "init.cc", "Detected mixed local Net device counts across ranks"),
-				nccl("collnet-counts", "init.cc", "Detected mixed local CollNet device counts across ranks"),
+				nccl("net-counts", "init.cc", "Detected mixed local Net device counts across ranks").
+					not("Ignoring due"),
+				nccl("collnet-counts", "init.cc", "Detected mixed local CollNet device counts across ranks").
+					not("Ignoring due"),
 				rcclLine("rome-models", "graph/rome_models.cc",
 					"mismatched Rome preset topology model index across ranks"),
 				nccl("split-networks", "init.cc", "Split shares resources, but parent comm netName"),

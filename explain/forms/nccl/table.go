@@ -101,7 +101,7 @@ func (r *row) read(l *evidence.Line, at int, e *evidence.Event) bool {
 	if r.parse != nil && !r.parse(message[start:], message[:start], e.Fields) {
 		return false
 	}
-	if r.whole != nil && (inSource(l.Text[:at]) || !r.whole(l.Text[at:], l.Text[:at], e.Fields)) {
+	if r.whole != nil && (inSource(l.Text) || !r.whole(l.Text[at:], l.Text[:at], e.Fields)) {
 		return false
 	}
 	if r.dates != nil {
@@ -133,9 +133,14 @@ func (r *row) read(l *evidence.Line, at int, e *evidence.Event) bool {
 }
 
 // inSource reports whether a text is from the source of the program: the message is an argument of
-// the macro that prints it.
-func inSource(before string) bool {
-	return strings.Contains(before, "WARN(") || strings.Contains(before, "INFO(")
+// the macro that prints it, a result, or has directives of printf.
+func inSource(text string) bool {
+	for _, mark := range [...]string{"WARN(", "INFO(", `return "`, "%d", "%s", "%lx", "%ld", "%p"} {
+		if strings.Contains(text, mark) {
+			return true
+		}
+	}
+	return false
 }
 
 // splitGlued cuts a line at the beginning of each further line of NCCL in it: several ranks that
