@@ -93,6 +93,7 @@ func ncclCUDASymptoms() []Symptom {
 			Standing:    evidence.Origin,
 			Lines: []Line{
 				cudaLine("cuda-ordinal", "invalid device ordinal").any("Cuda failure", "HIP failure").
+					not("transport/p2p.cc").
 					speaks("local-rank"),
 				cudaLine("cuda-none", "no CUDA-capable device is detected").speaks("gpu-missing"),
 				cudaLine("hip-none", "no ROCm-capable device is detected").speaks("gpu-missing"),

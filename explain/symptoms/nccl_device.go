@@ -169,6 +169,8 @@ func ncclDeviceSymptoms() []Symptom {
 				nccl("ipc-open-handle", "transport/p2p.cc", "cudaIpcOpenMemHandle failed").
 					not("The call to", "non-zero status"),
 				nccl("ipc-open", "transport/p2p.cc", "failed to open CUDA IPC handle"),
+				nccl("import-ordinal", "transport/p2p.cc", "'invalid device ordinal'", "transport/p2p.cc").
+					speaks("gpu-ipc"),
 				nccl("ipc-handle", "transport/p2p.cc", "failed to get CUDA IPC handle to device"),
 				cudaLine("cuda-map", "mapping of buffer object failed").speaks("gpu-p2p"),
 				nccl("mem-import", "mem_manager.cc", "MemManager: cuMemImportFromShareableHandle failed"),

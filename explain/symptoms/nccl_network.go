@@ -63,14 +63,29 @@ func ncclLimitSymptoms() []Symptom {
 			},
 			Causes: []Cause{
 				{
-					Slug: "port-in-use", Title: "the port is taken, by another job or what is left of the last one",
+					Slug:   "port-in-use",
+					Title:  "the port is taken, or the node has no free ports left (many connections or communicators)",
 					Weight: Usual,
 					Clues:  []Clue{{Weight: Decisive, Field: "errno", Is: []string{"98"}}},
 					Decide: "ss -tlnp",
-					Remedy: "end the other process, or another port for NCCL_COMM_ID; fewer ephemeral ports in use",
+					Remedy: "end the other process; a wider net.ipv4.ip_local_port_range, PXN on, process groups " +
+						"made once",
 				},
-				launcherRanks(Usual,
-					Clue{Weight: Strong, Field: "errno", Is: []string{"99"}, Text: "the address isn't of this host"}),
+				{
+					Slug:   "interface-choice",
+					Title:  "the interface has an address that can't be bound: link-local IPv6, or of another host",
+					Weight: Usual,
+					Clues: []Clue{
+						{
+							Weight: Strong, Field: "errno", Is: []string{"99"},
+							Text: "the address can't be bound on this host",
+						},
+					},
+					Decide:  "the line \"Bootstrap : Using\" against ip -br address",
+					Remedy:  "NCCL_SOCKET_IFNAME with an interface with a routable address; NCCL_SOCKET_FAMILY=AF_INET",
+					Sources: []string{"rwth-i6/returnn#1470"},
+				},
+				launcherRanks(Rare, Clue{Weight: Hint, Field: "errno", Is: []string{"99"}}),
 				{
 					Slug: "not-privileged", Title: "the sandbox forbids it", Weight: Rare,
 					Clues:  []Clue{{Weight: Decisive, Field: "errno", Is: []string{"1", "13"}}},
@@ -145,6 +160,7 @@ func ncclNetworkSymptoms() []Symptom {
 				ncclIBSource + ".cc",
 			},
 			Lines: []Line{
+				nccl("rem-allocator", "bootstrap.cc", "[Rem Allocator] Allocation failed").as(evidence.Vague),
 				nccl("ib-requests", "transport/net_ib/p2p.cc", "NET/IB : unable to allocate requests"),
 				nccl("ib-events", "transport/net_ib/p2p.cc", "NET/IB: sendReq("),
 				nccl("ib-not-ready-send", "transport/net_ib/p2p.cc", "NET/IB: ncclIbIsend() called when"),

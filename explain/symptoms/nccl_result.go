@@ -181,6 +181,8 @@ func ncclHarmlessSymptoms() []Symptom {
 					"",
 					"Cannot get incoming CPU",
 				).from("google/nccl-fastsocket, net_fastsocket.cc"),
+				nccl("fastsocket-retry", "", "Maximum retry reached for ").warning().
+					from("google/nccl-fastsocket, net_fastsocket.cc"),
 			},
 		},
 	}

@@ -101,6 +101,19 @@ func ncclSharingSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
+					Slug:   "defect:nccl-uds-split",
+					Title:  "NCCL 2.20.3 uses the same Unix socket for the communicators of a split",
+					Weight: Rare,
+					Clues: []Clue{
+						{Weight: Decisive, Line: "uds-bind", Library: "nccl", Since: "2.20", Until: "2.20.4"},
+						{Weight: Strong, Line: "uds-bind", Contains: "Address already in use"},
+						{Weight: -Usual, Library: "nccl", Since: "2.20.5"},
+					},
+					Decide:  "the version line; the path of the socket in the line",
+					Remedy:  "NCCL 2.20.5 or later",
+					Sources: []string{"NVIDIA/nccl#1185"},
+				},
+				{
 					Slug:   "netns-split",
 					Title:  "ranks of one host run in different network namespaces",
 					Weight: Common,

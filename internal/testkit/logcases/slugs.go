@@ -308,6 +308,7 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "defect:flashinfer-hang", Meaning: "a FlashInfer release hangs in a MoE kernel"},
 		{Name: "defect:nccl-shared-memory-size", Meaning: "NCCL before 2.26.2 asks for too much shared memory"},
 		{Name: "defect:nccl-cumem-host", Meaning: "NCCL 2.24 to 2.26.2 takes host memory by NUMA node"},
+		{Name: "defect:nccl-uds-split", Meaning: "NCCL 2.20.3 binds the same Unix socket twice after a split"},
 		{Name: "defect:nccl-fp8-algorithm", Meaning: "NCCL before 2.29.2 finds no algorithm for FP8"},
 		{Name: "defect:libfabric-sync-memops", Meaning: "libfabric before EFA installer 1.29.1 with NCCL 2.19"},
 	}
