@@ -207,7 +207,7 @@ func ncclCUDASymptoms() []Symptom {
 			Standing: evidence.Origin,
 			Lines: []Line{
 				cudaLine("cuda-not-initialized", "system not yet initialized").any("Cuda failure", "HIP failure").
-					decides("fabric-manager"),
+					speaks("fabric-manager"),
 			},
 			Causes: []Cause{
 				{

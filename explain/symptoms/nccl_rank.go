@@ -30,10 +30,10 @@ func ncclRankSymptoms() []Symptom {
 				{
 					Name: "duplicate-gpu", Program: NCCL, All: []string{"Duplicate GPU detected : rank "},
 					Fields: []Field{{Name: "rank", After: "rank "}, {Name: "gpu", After: "CUDA device "}},
-					Source: "NVIDIA/nccl, src/init.cc", Decides: "local-rank",
+					Source: "NVIDIA/nccl, src/init.cc", Speaks: []string{"local-rank"},
 				},
 				nccl("shared-partition", "init.cc", "Multiple Ranks are using the same GPU/Partition").
-					decides("local-rank"),
+					speaks("local-rank"),
 			},
 			Causes: []Cause{
 				{
