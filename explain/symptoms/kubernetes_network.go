@@ -33,7 +33,8 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:     []string{"containernetworking/cni, pkg/invoke/find.go"}, Standing: evidence.Origin,
 			Lines: []Line{
 				cniLibrary.says("plugin-not-found", "failed to find plugin ", " in path").decides("cni-binary"),
-				cniLibrary.says("network-not-ready", "NetworkPluginNotReady message:", "cni").speaks("cni-not-ready"),
+				cniLibrary.says("network-not-ready", "NetworkPluginNotReady message:", "cni").as(evidence.Vague).
+					speaks("cni-not-ready"),
 			},
 			Causes: []Cause{
 				{

@@ -105,7 +105,7 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-675", Name: "sriov-policy", Title: "a policy of the SR-IOV operator doesn't fit the nodes",
+			ID: "RDX-675", Name: "sriov-policy", Title: "an object of an operator for networks doesn't fit the nodes",
 			Explanation: "The webhook checks selectors, ranges and combinations against the states of the nodes.",
 			Sources:     []string{"k8snetworkplumbingwg/sriov-network-operator, pkg/webhook/validate.go"},
 			Standing:    evidence.Origin,
@@ -118,9 +118,13 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 				sriovWebhook.says("policy-selector", "has to be defined in nicSelector in CR"),
 				sriovWebhook.says("policy-mtu", "is higher than the MTU for the PF externally"),
 				sriovWebhook.says("policy-link", "is not equal to the LinkType for the PF externally"),
-				sriovOperator.says("policy-unsupported-model", "IsSupportedModel(): found unsupported model").
-					as(evidence.Vague),
 				sriovOperator.says("policy-external", "checkExternallyManagedPF(): "),
+				nicOperator.says("nic-templates", "device matches several configuration templates"),
+				nicOperator.says("nic-baremetal", "GpuDirectOptimized supports only Baremetal env"),
+				nicOperator.says("nic-firmware-source", "requested firmware source (", "has no image for this"),
+				nicOperator.says("nic-read-request", "unsupported maxReadRequestSize ("),
+				nicOperator.says("nic-qos", "cannot validate QoS settings for device port"),
+				nicOperator.says("nic-psid", "couldn't find FW binary file for the "),
 				sriovOperator.says("policy-link-change", "does not support link type change"),
 				sriovOperator.says("policy-virtual", "in a virtual environment, only one VF per interface"),
 			},
@@ -133,9 +137,7 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 				},
 				{
 					Slug: "card-unsupported", Title: "the operator's list doesn't have this card", Weight: Usual,
-					Clues: []Clue{
-						{Weight: Strong, Line: "policy-vendor"}, {Weight: Strong, Line: "policy-unsupported-model"},
-					},
+					Clues:  []Clue{{Weight: Strong, Line: "policy-vendor"}},
 					Decide: "kubectl get cm supported-nic-ids -o yaml",
 					Remedy: "add vendor, device and VF ID to supported-nic-ids; a newer operator",
 				},

@@ -136,7 +136,6 @@ func devicePluginSymptoms() []Symptom { //nolint:funlen // a table
 				sriovPlugin.says("get-net-name", "GetNetName(): no net directory under pci device").
 					speaks("no-netdev"),
 				sriovPlugin.says("driver-info", "error getting driver info for device").speaks("plugin-selectors"),
-				sriovPlugin.says("pf-name", "unable to get PF name"),
 			},
 			Causes: []Cause{
 				{
