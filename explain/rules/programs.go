@@ -239,6 +239,8 @@ func findDeepEP(f *facts.Facts) []Finding {
 		from("deepseek-ai/DeepEP#553", "deepseek-ai/DeepEP#707")
 	c.add("gid-index", "the GID index of the cards that NVSHMEM uses", usual).
 		todo("NVSHMEM_IB_GID_INDEX against show_gids", "the index of the RoCE v2 GID")
+	c.add("adaptive-routing", "adaptive routing reorders writes, which DeepEP before March 2025 didn't expect", rare).
+		todo("DeepEP's commit; the switches' setting", "a later DeepEP").from("deepseek-ai/DeepEP#74")
 	c.add("dead-peer", "a rank has ended, or is stuck elsewhere", usual).
 		todo("the logs of all ranks: which one failed first, or is silent", "what it says")
 	c.add("not-privileged", "permissions of IBGDA in the container", rare).

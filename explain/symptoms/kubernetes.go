@@ -6,6 +6,7 @@ import "slices"
 var (
 	sriovCNI       = source{Kubernetes, "k8snetworkplumbingwg/sriov-cni, pkg"}
 	ibSRIOVCNI     = source{Kubernetes, "k8snetworkplumbingwg/ib-sriov-cni"}
+	ibKubernetes   = source{Kubernetes, "Mellanox/ib-kubernetes, pkg"}
 	rdmaCNI        = source{Kubernetes, "k8snetworkplumbingwg/rdma-cni, cmd/rdma/main.go"}
 	multusCNI      = source{Kubernetes, "k8snetworkplumbingwg/multus-cni, pkg"}
 	cniLibrary     = source{Kubernetes, "containernetworking/cni, pkg"}

@@ -90,7 +90,7 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 				multusCNI.says("readiness-file", "still waiting for readinessindicatorfile").as(evidence.Origin).
 					speaks("cni-not-ready"),
 				multusCNI.says("multus-socket", "/run/multus/socket/multus.sock: connect: ").speaks("multus-daemon"),
-				multusCNI.says("multus-unauthorized", "error getting pod with error: Unauthorized").
+				multusCNI.says("multus-unauthorized", "error getting pod", "Unauthorized").
 					speaks("multus-token"),
 				multusCNI.says("multus-wait-pod", "error waiting for pod: ").speaks("multus-token"),
 				multusCNI.says("multus-kubeconfig", "GetK8sClient: failed to get context for the kubeconfig").
@@ -107,6 +107,13 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "multus-daemon", Title: "the daemon of Multus isn't running on the node", Weight: Usual,
 					Decide: "kubectl get pods -n kube-system -o wide | grep multus",
 					Remedy: "its log; more memory if it was killed",
+				},
+				{
+					Slug: "multus-leftover", Title: "Multus was removed, and its configuration is still on the node",
+					Weight:  Rare,
+					Decide:  "ls /etc/cni/net.d; kubectl get pods -A | grep multus",
+					Remedy:  "delete 00-multus.conf and multus.d there",
+					Sources: []string{"k8snetworkplumbingwg/multus-cni#1094"},
 				},
 				{
 					Slug: "multus-token", Title: "the token of Multus has expired, or the API server isn't reachable",

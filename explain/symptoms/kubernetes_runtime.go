@@ -185,7 +185,8 @@ func runtimeSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "cgroup-reload", Title: "systemctl daemon-reload took the GPU's rules away", Weight: Common,
+					Slug:  "cgroup-reload",
+					Title: "a daemon-reload of systemd, or the CPU manager, took the GPU's rules away", Weight: Common,
 					Decide: "the time of the last daemon-reload; nvidia-smi on the host works",
 					Remedy: "CDI, or --device for each /dev/nvidia*; " +
 						"nvidia-ctk system create-dev-char-symlinks",

@@ -284,10 +284,18 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-657", Name: "ib-cni-guid", Title: "the GUID for a virtual function of InfiniBand is unusable",
+			ID: "RDX-657", Name: "ib-cni-guid",
+			Title:       "GUID or partition key of a virtual function of InfiniBand can't be set",
 			Explanation: "The plugin writes node and port GUID of the function.",
 			Sources:     []string{"k8snetworkplumbingwg/ib-sriov-cni, pkg/sriov/sriov.go"}, Standing: evidence.Failed,
 			Lines: []Line{
+				ibKubernetes.says("pkey-guids", "failed to add guids ", "to PKey").speaks("ib-subnet-manager"),
+				ibKubernetes.says("pkey-config", "failed to config pKey with subnet manager").
+					speaks("ib-subnet-manager"),
+				ibKubernetes.says("ufm-connect", "failed to connect to ufm subnet manager").speaks("ib-subnet-manager"),
+				ibKubernetes.says("pkey-form", "invalid pkey ", "should be leading by 0x").as(evidence.Origin).
+					speaks("policy-mismatch"),
+				ibKubernetes.says("guid-taken", "failed to allocate requested guid ", "already allocated"),
 				ibSRIOVCNI.says("ib-guid-form", "infiniBand SRI-OV CNI failed to configure VF", "invalid guid"),
 				ibSRIOVCNI.says("ib-guid-node", "failed to add node guid"),
 				ibSRIOVCNI.says("ib-guid-port", "failed to add port guid"),
@@ -296,6 +304,16 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 					not("GUID is not valid"),
 			},
 			Causes: []Cause{
+				{
+					Slug:  "ib-subnet-manager",
+					Title: "ib-kubernetes can't reach UFM, or UFM refuses the partition key", Weight: Rare,
+					Decide: "the log of ib-kubernetes; the secret ib-kubernetes-ufm-secret; the partition keys in UFM",
+					Remedy: "address, user and certificate of UFM; the noop plugin without UFM",
+				},
+				{
+					Slug: "policy-mismatch", Title: "pkey or guid of the network has a wrong form", Weight: Rare,
+					Decide: "rdmactl k8s lint", Remedy: "pkey as 0x7fff; a GUID of eight pairs of digits",
+				},
 				{
 					Slug:   "vf-guid",
 					Title:  "no GUID, or one of a wrong form, is given to the function",
@@ -313,7 +331,7 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID:    "RDX-658",
 			Name:  "rdma-cni-netns-mode",
-			Title: "the RDMA CNI needs the exclusive mode of the RDMA subsystem",
+			Title: "the namespace mode of the RDMA subsystem doesn't fit, or can't be read",
 			Explanation: "Only in exclusive mode can an RDMA device be moved into a network namespace. In shared " +
 				"mode all namespaces see " +
 				"all devices.",
@@ -326,6 +344,10 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				rdmaCNI.says("netns-exclusive", "RDMA subsystem namespace awareness mode is set to").
 					decides("netns-mode"),
+				sharedPlugin.says("netns-shared-read", "can not get RDMA subsystem network namespace mode").
+					speaks("rdma-modules"),
+				sharedPlugin.says("netns-kernel", "too old kernel to get RDMA subsystem").as(evidence.Vague).
+					speaks("rdma-modules"),
 				rdmaCNI.says("netns-read", "failed to get RDMA subsystem namespace awareness mode"),
 			},
 			Causes: []Cause{

@@ -15,6 +15,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				deepEPLegacy.says("deepep-cpu-recv", "DeepEP error: CPU recv timeout"),
 				deepEPNode.says("deepep-wait", "DeepEP timeout for "),
+				deepEPLegacy.says("deepep-check", "DeepEP timeout check failed"),
 				deepEPOld.says("deepep-trap", "'unspecified launch failure'", "Failed: CUDA error").as(evidence.Echo),
 				deepEPElastic.says("deepep-elastic-wait", "Dispatch CPU wait exception ("),
 			},
@@ -33,6 +34,14 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "gpu-hang", Title: "a kernel occupies the SMs that DeepEP needs", Weight: Usual,
 					Decide: "nsys, or a run without other streams",
 					Remedy: "Buffer.set_num_sms, fewer SMs for other kernels",
+				},
+				{
+					Slug:   "adaptive-routing",
+					Title:  "adaptive routing reorders writes, and this DeepEP or NIC setting relies on their order",
+					Weight: Rare, Decide: "DeepEP's commit; the switches' adaptive routing",
+					Remedy: "DeepEP after March 2025; adaptive routing off " +
+						"for the traffic class",
+					Sources: []string{"deepseek-ai/DeepEP#74"},
 				},
 				{
 					Slug: "gid-index", Title: "on several nodes: packets of NVSHMEM don't arrive", Weight: Usual,

@@ -283,6 +283,9 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "sysfs-hidden", Meaning: "a container does not see all of /sys"},
 		{Name: "driver-image", Meaning: "a defect of a driver container's image"},
 		{Name: "driver-slow", Meaning: "a driver is still being compiled"},
+		{Name: "ib-subnet-manager", Meaning: "the manager of GUIDs and partition keys can't reach the subnet manager"},
+		{Name: "multus-leftover", Meaning: "the configuration of a removed network plugin is left"},
+		{Name: "adaptive-routing", Meaning: "adaptive routing reorders packets that a program expects in order"},
 		{Name: "image", Meaning: "an image can't be fetched or read"},
 		// defects
 		{Name: "defect:nccl-mtu-negotiation", Meaning: "NCCL 2.20 to 2.29 doesn't agree on a path MTU"},
