@@ -167,8 +167,8 @@ func clusterRules() []Rule {
 			evidence.K8sOperator,
 			[]string{"k8snetworkplumbingwg/sriov-network-operator#548"},
 			func(c *candidates, x *facts.Failure) {
-				c.add("sriov-off", "SR-IOV is off in firmware or BIOS", usual).
-					todo("cat /sys/class/net/*/device/sriov_totalvfs", "BIOS; mstconfig SRIOV_EN=1")
+				c.add("driver-refuses", "the driver of the card refuses what the network's definition asks for", usual).
+					todo("the same by hand: ip link set PF vf N …; dmesg", "leave the setting out of the definition")
 				c.add("environment-differs", "the object doesn't fit the node", usual).
 					todo("rdmactl k8s lint", "the object")
 			},

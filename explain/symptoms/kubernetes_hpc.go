@@ -147,7 +147,7 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-697", Name: "tcpxo-daemon", Title: "the daemon of GPUDirect-TCPXO sees fewer GPUs than CUDA",
+			ID: "RDX-655", Name: "tcpxo-daemon", Title: "the daemon of GPUDirect-TCPXO sees fewer GPUs than CUDA",
 			Explanation: "On a3-megagpu-8g each GPU has a network card at a fixed PCI address, and there is no spare " +
 				"slot.",
 			Sources: []string{
@@ -180,11 +180,11 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 				"pkg/kubelet/kuberuntime", "k8snetworkplumbingwg/multus-cni, pkg/multus"},
 			Standing: evidence.Vague,
 			Lines: []Line{
-				multusCNI.says("adding-container", "error adding container to network "),
-				multusCNI.says("delegate-add", "error in invoke Delegate add - "),
-				kubelet.says("sandbox", "FailedCreatePodSandBox"),
-				kubelet.says("sandbox-long", "Failed to create pod sandbox: "),
-				multusCNI.says("shim", "CmdAdd (shim): "),
+				multusCNI.says("adding-container", "error adding container to network ").not("GUID is not valid"),
+				multusCNI.says("delegate-add", "error in invoke Delegate add - ").not("GUID is not valid"),
+				kubelet.says("sandbox", "FailedCreatePodSandBox").not("GUID is not valid"),
+				kubelet.says("sandbox-long", "Failed to create pod sandbox: ").not("GUID is not valid"),
+				multusCNI.says("shim", "CmdAdd (shim): ").not("GUID is not valid"),
 			},
 			Causes: []Cause{
 				{

@@ -224,13 +224,13 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-655", Name: "cni-teardown", Title: "a network plugin can't undo what wasn't set up",
+			ID: "RDX-697", Name: "cni-teardown", Title: "a network plugin can't undo what wasn't set up",
 			Explanation: "After a failed set-up the runtime takes the sandbox down, and the plugin finds no record " +
 				"of it. The set-up's " +
 				"own error is the one that counts.",
 			Sources: []string{"k8snetworkplumbingwg/sriov-cni, pkg/config/config.go"}, Standing: evidence.Echo,
 			Lines: []Line{
-				sriovCNI.says("cached-netconf", "error reading cached NetConf in"),
+				sriovCNI.says("cached-netconf", "error reading cached NetConf in").not("GUID is not valid"),
 				multusCNI.says("teardown-plugins", "in tearing down failed plugins").
 					not("delegate add", "Delegate add"),
 			},
