@@ -62,9 +62,11 @@ func podSymptoms() []Symptom { //nolint:funlen // a table
 					Slug:   "topology-manager",
 					Title:  "no NUMA node of this node has all devices and CPUs that the pod asks for",
 					Weight: Common,
-					Decide: "topologyManagerPolicy in the kubelet's configuration; rdmactl detect: NUMA nodes of cards " +
+					Decide: "topologyManagerPolicy in the kubelet's configuration; rdmactl detect: NUMA nodes of " +
+						"cards " +
 						"and GPUs",
-					Remedy: "policy best-effort, scope pod, or fewer devices per pod; excludeTopology for resources that " +
+					Remedy: "policy best-effort, scope pod, or fewer devices per pod; excludeTopology for resources " +
+						"that " +
 						"may be far",
 				},
 			},
