@@ -122,6 +122,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("driver-toolkit"),
 				docaDriver.says("driver-ready", "/run/mellanox/drivers/.driver-ready", "No such file or directory").
 					speaks("driver-slow"),
+				docaDriver.says("build-deb", "Failed to build ", " DEB").as(evidence.Failed).speaks("driver-kernel"),
 				docaDriver.says("build-source", "failed to build driver from source: ").as(evidence.Failed).
 					speaks("driver-kernel"),
 				docaDriver.says("version-env", "Mandatory container driver ver. ENV variable not set").
@@ -179,6 +180,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				driverScript.says("mofed-not-ready", "MOFED drivers are not ready"),
 				driverScript.says("mofed-waiting", "Waiting for MOFED to be installed"),
+				networkOperator.says("mofed-init", "waiting for OFED drivers to be loaded").speaks("mofed-not-ready"),
 				gpuOperator.says("mofed-validation", "error validating MOFED driver installation"),
 			},
 			Causes: []Cause{

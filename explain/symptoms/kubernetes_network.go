@@ -189,7 +189,7 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "link-type", Title: "the interface is IPoIB, which macvlan doesn't support", Weight: Usual,
 					Clues: []Clue{{Weight: Strong, Contains: "operation not " +
-						"supported"}, {Weight: Hint, Contains: "invalid argument"}},
+						"supported"}, {Weight: Strong, Contains: "invalid argument"}},
 					Decide: "ip -br link: an address of 20 bytes is InfiniBand", Remedy: "the ipoib CNI",
 				},
 				{

@@ -67,6 +67,7 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("policy-mismatch"),
 				dockerSRIOV.says("docker-sriov-off", "SRIOV is disabled [").as(evidence.Failed).
 					speaks("vf-not-created"),
+				dockerSRIOV.says("docker-sriov-write", "Fail to enable sriov: ", "sriov_numvfs").as(evidence.Failed),
 			},
 			Causes: []Cause{
 				{
@@ -183,6 +184,8 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("driver-unbound"),
 				sriovOperator.says("operator-eswitch-mode", "can't set eSwitch mode to [").as(evidence.Failed).
 					speaks("switchdev"),
+				dockerSRIOV.says("docker-sriov-device", "Fail to enable sriov: ", "not found").as(evidence.Origin).
+					speaks("policy-mismatch"),
 				sriovOperator.says("old-plugin-vfs", "Fail to configure sriov; error = ").as(evidence.Failed),
 				sriovOperator.says("operator-eswitch", "falied to switch Eswitch mode to legacy").as(evidence.Failed).
 					speaks("switchdev"),
