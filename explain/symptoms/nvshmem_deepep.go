@@ -91,6 +91,8 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 					decides("buffer-size"),
 				deepEPPython.says("deepep-qp-depth", "nvshmem_qp_depth >= (num_max_dispatch_tokens_per_rank").
 					decides("setting-wrong"),
+				deepEPLegacy.says("deepep-clean-bytes", "_clean_meta.first + ", "sizeof(int) <= num_").
+					decides("buffer-size"),
 				deepEPLegacy.says("deepep-rdma-bytes", "layout.total_bytes <= num_rdma_bytes").decides("buffer-size"),
 			},
 			Causes: []Cause{
@@ -195,22 +197,49 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-418", Name: "deepep-ranks", Title: "DeepEP has no kernel for this number of ranks",
-			Explanation: "Kernels are compiled for certain numbers of ranks per node, and of nodes.",
-			Sources:     []string{"deepseek-ai/DeepEP, csrc/kernels/legacy/launch.cuh"}, Standing: evidence.Origin,
-			Lines: []Line{
-				deepEPLaunch.says("deepep-unsupported-ranks", `"Unsupported ranks"`, "launch.cuh"),
-				deepEPLaunch.says("deepep-unsupported-rdma-ranks", `"Unsupported RDMA ranks"`),
-				deepEPPython.says("deepep-unsupported-ep", "Unsupported number of EP ranks: "),
-				deepEPLegacy.says("deepep-nvl-peers", "num_ranks > ", "NUM_MAX_NVL_PEERS or low_latency_mode"),
+			ID: "RDX-418", Name: "deepep-arguments", Title: "DeepEP refuses the way in which it is called",
+			Explanation: "Kernels are compiled for certain numbers of ranks per node, and of nodes, and for certain " +
+				"shapes and types.",
+			Sources: []string{
+				"deepseek-ai/DeepEP, csrc/kernels/legacy/launch.cuh", "deepseek-ai/DeepEP, csrc/legacy/buffer.hpp",
 			},
-			Causes: []Cause{{
-				Slug:  "deepep-rank-count",
-				Title: "a number of ranks, or of ranks per node, that DeepEP wasn't built for", Weight: Common,
-				Decide: "the size of the expert-parallel group; GPUs per node",
-				Remedy: "8 GPUs per node and 2, 4, 8 or 16 nodes; or " +
-					"low-latency mode, or another all-to-all backend",
-			}},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				deepEPLaunch.says("deepep-unsupported-ranks", `"Unsupported ranks"`, "launch.cuh").
+					decides("deepep-rank-count"),
+				deepEPLaunch.says("deepep-unsupported-rdma-ranks", `"Unsupported RDMA ranks"`).
+					decides("deepep-rank-count"),
+				deepEPPython.says("deepep-unsupported-ep", "Unsupported number of EP ranks: ").
+					decides("deepep-rank-count"),
+				deepEPLegacy.says("deepep-nvl-peers", "num_ranks > ", "NUM_MAX_NVL_PEERS or low_latency_mode").
+					decides("deepep-rank-count"),
+				deepEPOld.says("deepep-not-low-latency", "deep_ep.cpp:", "'low_latency_mode'").decides("setting-wrong"),
+				deepEPOld.says("deepep-assertion", "Failed: Assertion error ", "deep_ep.cpp:").as(evidence.Failed),
+				deepEPLegacy.says("deepep-assertion-legacy", "Assertion exception (", "csrc/legacy/buffer.hpp").
+					as(evidence.Failed),
+				deepEPElastic.says("deepep-assertion-elastic", "Assertion exception (", "csrc/elastic/buffer.hpp").
+					as(evidence.Failed),
+			},
+			Causes: []Cause{
+				{
+					Slug: "deepep-arguments", Title: "tensors of a shape, type or size that its kernels don't take",
+					Weight: Common,
+					Decide: "the condition in the message: hidden size, type, number of experts or tokens",
+					Remedy: "the shape that it asks for; another all-to-all backend for that model",
+				},
+				{
+					Slug:  "deepep-rank-count",
+					Title: "a number of ranks, or of ranks per node, that DeepEP wasn't built for", Weight: Usual,
+					Decide: "the size of the expert-parallel group; GPUs per node",
+					Remedy: "8 GPUs per node and 2, 4, 8 or 16 nodes; or " +
+						"low-latency mode, or another all-to-all backend",
+				},
+				{
+					Slug:  "setting-wrong",
+					Title: "a low-latency call on a buffer that was made without low_latency_mode", Weight: Rare,
+					Decide: "the arguments of deep_ep.Buffer", Remedy: "low_latency_mode=True, on all ranks",
+				},
+			},
 		},
 		{
 			ID: "RDX-419", Name: "nvshmem-harmless", Title: "warnings of NVSHMEM and DeepEP without consequence",

@@ -203,6 +203,7 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "heap-too-small", Meaning: "the symmetric heap is too small"},
 		{Name: "host-names", Meaning: "host names that are the same on several nodes, or differ within one"},
 		{Name: "gpu-visibility", Meaning: "GPUs of a node that don't see each other"},
+		{Name: "deepep-arguments", Meaning: "tensors of a shape, type or size that DeepEP's kernels don't take"},
 		{Name: "deepep-rank-count", Meaning: "a number of ranks that DeepEP has no kernels for"},
 		// Kubernetes and containers
 		{Name: "vf-gone", Meaning: "virtual functions were removed or made again"},
