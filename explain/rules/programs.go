@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/facts"
@@ -276,6 +277,12 @@ func findNVSHMEM(f *facts.Facts) []Finding {
 		a.todo("run once privileged; PeerMappingOverride=1 of the NVIDIA driver", "a privileged container; the "+
 			"driver's option").
 			from("sgl-project/sglang#12533")
+		if y == nil && strings.Contains(x.Event.Text, "connect") {
+			c.add("gid-index", "the GID that NVSHMEM uses can't reach the peers", usual).
+				todo("the lines before this one; show_gids", "NVSHMEM_IB_GID_INDEX")
+			c.add("rails-not-connected", "cards of different networks are paired", rare).
+				todo("rdmactl cluster verify --hosts NODE1,NODE2", "NVSHMEM_HCA_LIST with the cards that are connected")
+		}
 	}
 	if y := calls["mlx5dv_devx_umem_reg"]; y != nil || calls["peermem"] != nil {
 		p := c.add("peermem-missing", "nvidia-peermem isn't loaded, or the old nv_peer_mem is instead", common)
