@@ -17,8 +17,8 @@ func networkRules() []Rule {
 			ID:    "RDX-131",
 			Name:  "networks-mixed",
 			Title: "one node uses InfiniBand or RoCE and another one TCP",
-			Explanation: "The two ends of a connection must use the same network of NCCL. The types in the " +
-				"message are numbers of ncclSocketType: 3 is the socket network, 4 InfiniBand and RoCE.",
+			Explanation: "The two ends of a connection must use the same network of NCCL. The types in the message " +
+				"are numbers of ncclSocketType: 3 is the socket network, 4 InfiniBand and RoCE.",
 			Sources: []string{"NVIDIA/nccl, src/include/socket.h", "NVIDIA/nccl-tests#188", "NVIDIA/nccl#234"},
 			Find:    findMixed,
 		},
@@ -204,6 +204,13 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 		todo("ls -l /dev/infiniband in the container; rdmactl detect",
 			"give the container the devices: a device plugin's resource, --device=/dev/infiniband").
 		from("vllm-project/vllm#6610", "getainode/ainode#87")
+	if len(named) > 0 && !onlyTCP(named) && named[0].Event.Fields["available"] != "" {
+		c.add("wrong-device", "UCX_NET_DEVICES names a device that this node doesn't have, though others are "+
+			"there", common).
+			supports(strong, "UCX lists other devices: "+named[0].Event.Fields["available"], places(named)...).
+			todo("env | grep UCX_NET_DEVICES against ucx_info -d on each node; rdmactl env lint",
+				"a name of the list, with the port (mlx5_0:1); it can differ between nodes")
+	}
 	c.add("environment-differs", "NCCL_IB_HCA matches no port", rare).
 		supportsIf(filtered, hint, "NCCL_IB_HCA="+hca, p...).
 		todo("rdmactl env lint", "correct the filter")

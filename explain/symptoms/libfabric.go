@@ -26,7 +26,7 @@ var (
 
 func noProvider(weight Weight, clues ...Clue) Cause {
 	return Cause{
-		Slug: "setting-wrong",
+		Slug: "setting-invalid",
 		Title: "a setting selects a provider that isn't here: FI_PROVIDER, I_MPI_OFI_PROVIDER, I_MPI_FABRICS or " +
 			"mtl_ofi_provider_include",
 		Weight: weight,
@@ -167,6 +167,7 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 				verbsProvider.says("verbs-cm", "CM error event RDMA_CM_EVENT_"),
 				verbsProvider.says("verbs-resolve", "rdma_resolve_addr: ", ":verbs:"),
 				verbsProvider.says("verbs-create-qp", "ibv_create_qp: ", ":verbs:"),
+				verbsProvider.says("verbs-rdma-qp", "rdma_create_qp: ", ":verbs:"),
 				verbsProvider.says("verbs-create-cq", "ibv_create_cq: ", ":verbs:"),
 				verbsProvider.says("verbs-reg", "ibv_reg_mr: ", ":verbs:"),
 			},
@@ -195,6 +196,17 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 						{Weight: Strong, Field: "errno", Is: []string{"12"}}, {Weight: Hint, Line: "verbs-create-qp"},
 					},
 					Decide: "ulimit -l in the job; rdmactl doctor --only memlock", Remedy: "memlock unlimited",
+				},
+				{
+					Slug:   "resource-limit",
+					Title:  "the card has no more queue pairs: too many connections on the node",
+					Weight: Usual,
+					Clues: []Clue{
+						{Weight: Hint, Line: "verbs-rdma-qp"},
+						{Weight: Decisive, Seen: string(evidence.KernelCommand)},
+					},
+					Decide: "rdma resource show: qp; dmesg | grep CREATE_QP",
+					Remedy: "fewer processes or connections: FI_OFI_RXM_USE_SRX=1, shared receive contexts",
 				},
 			},
 		},

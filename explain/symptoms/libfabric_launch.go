@@ -105,6 +105,10 @@ func psmSymptoms() []Symptom { //nolint:funlen // a table
 				psm.says("psm-open", "can't open hfi unit: "),
 				psm.says("psm3-open", "can't open nic unit: "),
 				psm.says("psm3-verbs", "Unable to initialize verbs NIC "),
+				psm.says("psm2-inactive", "no PSM2 device is active"), psm.says("psm2-unit", "no hfi device is "+
+					"found"),
+				psm.says("psm2-contexts", "Failed to read number of free contexts from HFI unit "+
+					"").speaks("wrong-device"),
 				ompiPSM.says("psm-endpoint", "was unable to open an endpoint. Please make sure that the network "+
 					"link is").
 					as(evidence.Vague),
@@ -149,10 +153,42 @@ func psmSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "ulimit -l in the job", Remedy: "memlock unlimited",
 				},
 				{
+					Slug:   "signal-interrupts",
+					Title:  "a signal interrupts the call, such as the timer of a profiler (gprof, -pg)",
+					Weight: Rare, Clues: []Clue{{Weight: Decisive, Contains: "Interrupted system call"}},
+					Decide: "the program without -pg or its profiler", Remedy: "start profiling after MPI_Init",
+				},
+				{
 					Slug: "not-privileged", Title: "the process may not open /dev/hfi1_0", Weight: Rare,
 					Clues:  []Clue{{Weight: Strong, Contains: "Permission denied"}},
 					Decide: "ls -l /dev/hfi1*", Remedy: "its permission, or --device in the container",
 				},
+			},
+		},
+		{
+			ID: "RDX-478", Name: "psm3-verbs", Title: "PSM3 can't set up a queue on a verbs device",
+			Explanation: "libfabric tries PSM3 on any RDMA device. If another provider serves the job, its " +
+				"complaints are harmless; else the device doesn't suit it.",
+			Sources: []string{"ofiwg/libfabric, prov/psm3/psm3/hal_verbs/verbs_ep.c"}, Standing: evidence.Vague,
+			Lines: []Line{
+				psm.says("psm3-init-qp", "Failed to modify UD QP to INIT on "),
+				psm.says("psm3-srq", "Unable to create SRQ on "), psm.says("psm3-pd", "Unable to alloc PD on "),
+				psm.says("psm3-recv-cq", "Unable to create recv CQ of size "),
+				psm.says("psm3-none", "Did not detect any RDMA devices"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "card-firmware",
+					Title:  "firmware or driver of the device refuses the queue (bonds, old firmware)",
+					Weight: Usual, Clues: []Clue{{Weight: Hint, Contains: "Invalid argument"}},
+					Decide: "rdma link; ibv_devinfo: fw_ver", Remedy: "current firmware; another device (PSM3_NIC)",
+				},
+				{
+					Slug: "wrong-device", Title: "PSM3 tries a device that isn't meant for it", Weight: Usual,
+					Decide: "FI_PROVIDER=^psm3: does the job run?",
+					Remedy: "FI_PROVIDER=verbs or tcp, --mca btl ^openib, PSM3_NIC",
+				},
+				mpiMemlock(Rare, Clue{Weight: Strong, Field: "errno", Is: []string{"12"}}),
 			},
 		},
 		{

@@ -139,7 +139,7 @@ func openibSymptoms() []Symptom { //nolint:funlen // a table
 					decides("memlock"),
 				openibHelp.says("openib-no-queue", "create an internal queue.  This typically indicates a failed"),
 				oobUD.says("ompi-create-cq", "Failed to create a completion queue (CQ)"),
-				oobUD.says("ompi-create-qp", "Failed to create a queue pair (QP)"),
+				oobUD.says("ompi-create-qp", "Failed to create a queue pair (QP)").speaks("driver-refuses"),
 				openibCode.says("openib-create-qp", "error creating qp errno says "),
 				openibCode.says("openib-create-qp-sl", "error creating qp ", "btl_openib_"),
 				openibCode.says("openib-create-cqs", "error creating cqs", "btl_openib").as(evidence.Vague),
@@ -159,6 +159,13 @@ func openibSymptoms() []Symptom { //nolint:funlen // a table
 					Clues:  []Clue{{Weight: Hint, Field: "errno", Is: []string{"22", "28", "95"}}},
 					Decide: "rdma resource show; ibv_devinfo -v: max_cqe, max_qp_wr, max_sge",
 					Remedy: "fewer ranks per card; a current Open MPI with UCX",
+				},
+				{
+					Slug: "driver-refuses",
+					Title: "the device has no UD queue pairs (iWARP, EFA, virtual devices), which Open MPI's " +
+						"component ud tries",
+					Weight: Rare, Decide: "rdma link; ibv_devinfo: transport iWARP?",
+					Remedy: "--mca oob ^ud (Open MPI 3 and older): the job goes on without it",
 				},
 				oldUserSpace(Usual, Clue{Weight: Strong, Field: "errno", Is: []string{"95", "71", "38"}}),
 			},

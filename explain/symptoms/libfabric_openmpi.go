@@ -80,7 +80,7 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug:  "setting-wrong",
+					Slug:  "setting-invalid",
 					Title: "btl, pml or mtl are restricted to what doesn't lead to the other node", Weight: Usual,
 					Decide: "env | grep OMPI_MCA; ~/.openmpi/mca-params.conf; the mpirun line",
 					Remedy: "without --mca btl, pml and mtl; or with tcp and self among the btl",
@@ -242,13 +242,13 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				hcoll.says("sharp-local-data", "ERROR sharp_get_local_data failed: "),
 				hcoll.says("sharp-manager-port", "FabricProvider must bind to port with master "+
-					"SM").decides("sharp-manager"),
+					"SM").decides("sharp"),
 				hcoll.says("sharp-job", "ERROR sharp_init_session failed: "),
 				hcoll.says("hcoll-init", "Hcol library init failed"),
 			},
 			Causes: []Cause{
 				{
-					Slug: "sharp-manager",
+					Slug: "sharp",
 					Title: "SHARP's aggregation manager isn't running on the node of the master subnet manager, or " +
 						"doesn't serve this port",
 					Weight: Common, Decide: "systemctl status sharp_am on the subnet manager's node; sharp_hello",

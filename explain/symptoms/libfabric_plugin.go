@@ -16,6 +16,12 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
+				libfabricEFA.says("efa-memops", "unable to set memops for cuda "+
+					"ptr").speaks("defect:libfabric-sync-memops"),
+				libfabricEFA.says("efa-memops-new", "Unable to set memops for "+
+					"").speaks("defect:libfabric-sync-memops"),
+				libfabricCore.says("cuda-memops", "cuda_set_sync_memops", "CUDA_ERROR_NOT_SUPPORTED").
+					decides("defect:libfabric-sync-memops"),
 				libfabricEFA.says("efa-register", "Unable to register MR of "),
 				libfabricEFA.says("efa-register-old", "<warn> Unable to register MR: "),
 				source{Libfabric, "chapel-lang/chapel, runtime/src/comm/ofi"}.
@@ -27,6 +33,7 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 					Clues: []Clue{
 						{Weight: Strong, Contains: "Cannot allocate memory"},
 						{Weight: Strong, Contains: "RC: -12"},
+						{Weight: -Hint, Contains: "Invalid argument"},
 					},
 					Decide: "the sum of all registrations; with 4 KiB pages EFA can register about a quarter of " +
 						"the memory",
@@ -89,6 +96,29 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Usual,
 					Decide: "ldconfig -p | grep -e libcuda -e libcudart",
 					Remedy: "libcudart in LD_LIBRARY_PATH, or another build",
+				},
+			},
+		},
+		{
+			ID: "RDX-484", Name: "libfabric-address",
+			Title:       "a test of libfabric could not insert the peer's address",
+			Explanation: "Address vectors are for unconnected endpoints; the provider verbs has connected ones.",
+			Sources:     []string{"ofiwg/libfabric, util/pingpong.c"}, Standing: evidence.Failed,
+			Lines: []Line{
+				source{Libfabric, "ofiwg/libfabric, util/pingpong.c"}.
+					says("pingpong-insert", "fi_av_insert: number of addresses inserted = "),
+			},
+			Causes: []Cause{
+				{
+					Slug: "setting-invalid", Title: "the type of endpoint isn't one of the provider's",
+					Weight: Common,
+					Decide: "fi_info -p PROVIDER: the types",
+					Remedy: "fi_pingpong -p verbs -e msg; -e rdm with verbs;ofi_rxm",
+				},
+				{
+					Slug:  "interface-choice",
+					Title: "the address is of another form or interface than the provider's", Weight: Rare,
+					Decide: "fi_info -v: src_addr", Remedy: "an address of the RDMA interface",
 				},
 			},
 		},

@@ -257,7 +257,7 @@ func mooncakeDeviceSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "build with the -DUSE_… option that the line names, or use another transport",
 				},
 				{
-					Slug: "setting-wrong", Title: "the metadata server's address has a form that isn't known",
+					Slug: "setting-invalid", Title: "the metadata server's address has a form that isn't known",
 					Weight: Usual,
 					Decide: "metadata_server in the configuration",
 					Remedy: "P2PHANDSHAKE, http://HOST:8080/metadata, etcd://HOST:2379 or redis://HOST:6379",

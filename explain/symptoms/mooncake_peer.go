@@ -127,7 +127,7 @@ func mooncakePeerSymptoms() []Symptom { //nolint:funlen // a table
 				mooncakePlugin.says("metadata-etcd-client", "Error from etcd client"),
 				mooncakePlugin.says("metadata-redis", "RedisStoragePlugin: unable to "),
 				mooncakePlugin.says("metadata-redis-login", "RedisStoragePlugin: authentication "+
-					"failed").speaks("setting-wrong"),
+					"failed").speaks("setting-invalid"),
 				mooncakePlugin.says("metadata-http", "transfer_metadata_plugin.cpp", " curl: "),
 				mooncakeMetadata.says("metadata-plugin", "Unable to create metadata storage plugin "),
 				mooncakeMetadata.says("metadata-location", "Failed to set location of "),
@@ -142,7 +142,7 @@ func mooncakePeerSymptoms() []Symptom { //nolint:funlen // a table
 						"0.0.0.0; unset http_proxy and https_proxy; or metadata_server=P2PHANDSHAKE",
 				},
 				{
-					Slug: "setting-wrong", Title: "the address or password of the metadata server is wrong",
+					Slug: "setting-invalid", Title: "the address or password of the metadata server is wrong",
 					Weight: Usual,
 					Decide: "metadata_server (http://HOST:8080/metadata, etcd://HOST:2379)",
 					Remedy: "the right address",
@@ -185,7 +185,7 @@ func mooncakePeerSymptoms() []Symptom { //nolint:funlen // a table
 					},
 				},
 				{
-					Slug: "setting-wrong", Title: "the name isn't the one that the peer registered under",
+					Slug: "setting-invalid", Title: "the name isn't the one that the peer registered under",
 					Weight: Usual,
 					Clues:  []Clue{{Weight: Hint, Contains: "localhost"}, {Weight: Hint, Contains: "127.0.0.1"}},
 					Decide: "local_hostname of the peer, against the name in the line",

@@ -37,7 +37,7 @@ func mooncakeStoreSymptoms() []Symptom { //nolint:funlen // a table
 					Sources: []string{"kvcache-ai/Mooncake#1195"},
 				},
 				{
-					Slug: "setting-wrong", Title: "the address has the wrong port or form", Weight: Usual,
+					Slug: "setting-invalid", Title: "the address has the wrong port or form", Weight: Usual,
 					Decide: "MOONCAKE_MASTER or master_server_address, against rpc_port of the master",
 					Remedy: "HOST:50051; for IPv6 with brackets and MC_USE_IPV6=1",
 				},

@@ -193,7 +193,7 @@ func ucxTransportSymptoms() []Symptom { //nolint:funlen // a table
 
 func noListener(weight Weight, clues ...Clue) Cause {
 	return Cause{
-		Slug:   "no-listener",
+		Slug:   "nobody-listens",
 		Title:  "nothing listens at that address and port: the server isn't started, has ended, or listens elsewhere",
 		Weight: weight, Clues: clues,
 		Decide:  "ss -ltnp on the peer; which host the address belongs to",

@@ -41,6 +41,10 @@ func ucxDeviceSymptoms() []Symptom { //nolint:funlen // a table
 					Source: "openucx/ucx, src/uct/ib/mlx5/dv/ib_mlx5dv_md.c",
 				},
 				{
+					Name: "devx-uar", Program: UCX, All: []string{"UAR allocation types are not supported"},
+					Source: "openucx/ucx, src/uct/ib/mlx5/dv/ib_mlx5dv_md.c",
+				},
+				{
 					Name: "mlx5-parameters", Program: UCX,
 					All:    []string{"mlx5 device parameters not suitable for transport "},
 					Source: "openucx/ucx, src/uct/ib/mlx5/ib_mlx5.c",
@@ -141,7 +145,7 @@ func ucxDeviceSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				{
 					Name: "gid-subnet", Program: UCX, All: []string{"failed to find a gid which matches/unmatches"},
-					Source: "openucx/ucx, src/uct/ib/base/ib_device.c", Speaks: []string{"setting-wrong"},
+					Source: "openucx/ucx, src/uct/ib/base/ib_device.c", Speaks: []string{"setting-invalid"},
 				},
 				{
 					Name: "gid-invalid", Program: UCX, All: []string{"invalid gid[", "] on "},
@@ -172,7 +176,7 @@ func ucxDeviceSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "rdmactl detect in the container", Remedy: "the interface in the pod, or host networking",
 				},
 				{
-					Slug: "setting-wrong", Title: "UCX_IB_ROCE_SUBNET_LIST names no subnet of this port",
+					Slug: "setting-invalid", Title: "UCX_IB_ROCE_SUBNET_LIST names no subnet of this port",
 					Weight: Rare,
 					Decide: "env | grep UCX_IB_ROCE; ip -br addr", Remedy: "the subnet of the rail, or unset it",
 				},

@@ -44,11 +44,11 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Name: "gdrcopy-version", Program: UCX, All: []string{"could not open gdr copy, built for v"},
 					Source: "openucx/ucx, src/uct/cuda/gdr_copy/gdr_copy_md.c", Standing: evidence.Vague,
-					Speaks: []string{"kernel-module"},
+					Speaks: []string{"gdrcopy"},
 				},
 				{
 					Name: "gdrcopy-open", Program: UCX, All: []string{"failed to open gdr copy"},
-					Source: "openucx/ucx, src/uct/cuda/gdr_copy/gdr_copy_md.c", Speaks: []string{"kernel-module"},
+					Source: "openucx/ucx, src/uct/cuda/gdr_copy/gdr_copy_md.c", Speaks: []string{"gdrcopy"},
 				},
 				{
 					Name: "gdrcopy-pin", Program: UCX, All: []string{"GPU memory pin failed. length "},
@@ -66,7 +66,7 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "kernel-module",
+					Slug: "gdrcopy",
 					Title: "the module gdrdrv isn't loaded, isn't in the container, or is of another release than " +
 						"libgdrapi",
 					Weight: Common, Decide: "lsmod | grep gdrdrv; ls -l /dev/gdrdrv; gdrcopy_sanity",
@@ -173,6 +173,14 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 					Source: "openucx/ucx, src/ucp/proto/proto_reconfig.c",
 				},
 				{
+					Name: "device-lane", Program: UCX, All: []string{"failed to select lane for local device "},
+					Source: "openucx/ucx, src/ucp/core/ucp_device.c", Speaks: []string{"setting-invalid"},
+				},
+				{
+					Name: "device-memh", Program: UCX, All: []string{"invalid memh for md_index="},
+					Source: "openucx/ucx, src/ucp/core/ucp_device.c", Speaks: []string{"library-conflict"},
+				},
+				{
 					Name: "gpudirect-refused", Program: UCX,
 					All:    []string{"Couldn't enable GPUDirect RDMA. Please make sure "},
 					Source: "openucx/ucx, src/uct/ib/base/ib_md.c", Standing: evidence.Origin,
@@ -202,6 +210,18 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 				),
 				virtualGPUMemory(Usual, Clue{Weight: Hint, Field: "errno", Is: []string{"14"}}),
 				{
+					Slug:   "setting-invalid",
+					Title:  "UCX_TLS leaves out the transports for GPU memory: cuda_copy, cuda_ipc, rc_gda",
+					Weight: Rare,
+					Clues:  []Clue{{Weight: Strong, Variable: "UCX_TLS"}},
+					Decide: "env | grep UCX_TLS", Remedy: "unset UCX_TLS, or add cuda_copy and cuda_ipc",
+				},
+				{
+					Slug: "library-conflict", Title: "UCX and the library above it are of releases that don't fit",
+					Weight: Rare,
+					Decide: "ucx_info -v; the release of NIXL", Remedy: "the UCX that this release of NIXL names",
+				},
+				{
 					Slug: "driver-option", Title: "an option of the NVIDIA driver is missing", Weight: Rare,
 					Decide: "grep -i registry /proc/driver/nvidia/params",
 					Remedy: `options nvidia NVreg_RegistryDwords="PeerMappingOverride=1;", then load the driver " +
@@ -227,6 +247,11 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 					Source: "openucx/ucx, src/ucs/debug/debug.c", Standing: evidence.Vague,
 				},
 				{
+					Name: "assertion", Program: UCX, All: []string{"  Assertion `", "' failed", ".c:"},
+					Source: "openucx/ucx, src/ucs/debug/assert.c", Standing: evidence.Failed,
+					Speaks: []string{"thread-safety"},
+				},
+				{
 					Name: "abort", Program: UCX, All: []string{"Caught signal 6 (Aborted"},
 					Source: "openucx/ucx, src/ucs/debug/debug.c", Standing: evidence.Echo,
 				},
@@ -242,6 +267,14 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "UCX and MPI built --with-cuda, of the CUDA release that the program has; meanwhile " +
 						"staging through host memory",
 					Sources: []string{"openucx/ucx#7845", "JoonhoLee-Group/ipie#308"},
+				},
+				{
+					Slug:   "thread-safety",
+					Title:  "several threads use a worker of UCX that was made for one, or UCX has a defect there",
+					Weight: Rare,
+					Decide: "do several threads print it? with one thread, and with a current UCX",
+					Remedy: "one worker for each thread, or UCS_THREAD_MODE_MULTI with a UCX built --enable-mt; a " +
+						"later release",
 				},
 				{
 					Slug: "program-fault", Title: "the program itself accessed a wrong address", Weight: Usual,

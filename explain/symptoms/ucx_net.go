@@ -41,7 +41,7 @@ func ucxNetworkSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Name: "sockcm-connect", Program: UCX, All: []string{"sockcm_ep.c", "failed to connect to "},
 					Fields: []Field{{Name: "address", After: "failed to connect to "}},
-					Source: "openucx/ucx 1.8, src/uct/tcp/sockcm/sockcm_ep.c", Speaks: []string{"no-listener"},
+					Source: "openucx/ucx 1.8, src/uct/tcp/sockcm/sockcm_ep.c", Speaks: []string{"nobody-listens"},
 				},
 				{
 					Name: "sockcm-event", Program: UCX, All: []string{"error event on fd ", "sockcm"},

@@ -173,7 +173,8 @@ func nixlSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Name: "nixl-socket", Program: UCX, All: []string{"could not connect to IP ", " and port "},
 					Fields: []Field{{Name: "address", After: "to IP "}},
-					Source: "ai-dynamo/nixl, src/core/nixl_p2p_metadata_backend.cpp", Speaks: []string{"no-listener"},
+					Source: "ai-dynamo/nixl, src/core/nixl_p2p_metadata_backend.cpp",
+					Speaks: []string{"nobody-listens"},
 				},
 				{
 					Name: "nixl-poll", Program: UCX, All: []string{"poll timed out for ip_addr: "},

@@ -13,10 +13,10 @@ func ucxSettingSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{{
 				Name: "misspelt-variable", Program: UCX, All: []string{"unused environment variable", "(maybe: "},
 				Fields: []Field{{Name: "what", After: "(maybe: "}}, Source: "openucx/ucx, src/ucs/config/parser.c",
-				Decides: "setting-wrong",
+				Decides: "setting-invalid",
 			}},
 			Causes: []Cause{{
-				Slug: "setting-wrong", Title: "the name of a variable is misspelt, so it has no effect",
+				Slug: "setting-invalid", Title: "the name of a variable is misspelt, so it has no effect",
 				Weight: Common,
 				Decide: "ucx_info -c | grep NAME; rdmactl env lint", Remedy: "the name in the parentheses",
 			}},
@@ -41,36 +41,36 @@ func ucxSettingSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Name: "invalid-value", Program: UCX, All: []string{"Invalid value for ", "'. Expected: "},
 					Fields: []Field{{Name: "what", After: "Invalid value for "}},
-					Source: "openucx/ucx, src/ucs/config/parser.c", Decides: "setting-wrong",
+					Source: "openucx/ucx, src/ucs/config/parser.c", Decides: "setting-invalid",
 				},
 				{
 					Name: "gid-and-subnet", Program: UCX,
 					All:    []string{"both GID_INDEX and ROCE_SUBNET_LIST are specified"},
-					Source: "openucx/ucx, src/uct/ib/base/ib_iface.c", Decides: "setting-wrong",
+					Source: "openucx/ucx, src/uct/ib/base/ib_iface.c", Decides: "setting-invalid",
 				},
 				{
 					Name: "only-pcie-relaxed", Program: UCX,
 					All:    []string{"IB_PCI_RELAXED_ORDERING=", "memory keys"},
-					Source: "openucx/ucx, src/uct/ib/base/ib_md.c", Speaks: []string{"setting-wrong"},
+					Source: "openucx/ucx, src/uct/ib/base/ib_md.c", Speaks: []string{"setting-invalid"},
 				},
 				{
 					Name: "device-twice", Program: UCX, All: []string{"' is specified multiple times", "device '"},
 					Source: "openucx/ucx, src/ucp/core/ucp_context.c", Standing: evidence.Vague,
-					Speaks: []string{"setting-wrong"},
+					Speaks: []string{"setting-invalid"},
 				},
 				{
 					Name: "tls-list-empty", Program: UCX,
 					All:    []string{"The TLs list is empty. Please specify the transports"},
-					Source: "openucx/ucx, src/ucp/core/ucp_context.c", Decides: "setting-wrong",
+					Source: "openucx/ucx, src/ucp/core/ucp_context.c", Decides: "setting-invalid",
 				},
 				{
 					Name: "device-list-empty", Program: UCX,
 					All:    []string{"The device lists are empty. Please specify the devices"},
-					Source: "openucx/ucx, src/ucp/core/ucp_context.c", Decides: "setting-wrong",
+					Source: "openucx/ucx, src/ucp/core/ucp_context.c", Decides: "setting-invalid",
 				},
 			},
 			Causes: []Cause{{
-				Slug: "setting-wrong", Title: "the value of a setting is wrong, or two settings exclude each other",
+				Slug: "setting-invalid", Title: "the value of a setting is wrong, or two settings exclude each other",
 				Weight: Common, Decide: "env | grep UCX_; ucx_info -cf; rdmactl env lint",
 				Remedy: "a value that the line lists, or unset it",
 			}},
@@ -175,6 +175,32 @@ func ucxSettingSymptoms() []Symptom { //nolint:funlen // a table
 				Source: "openucx/ucx, src/ucs/sys/sock.c", Decides: "file-limit",
 			}},
 			Causes: []Cause{fdLimit(Common)},
+		},
+		{
+			ID: "RDX-432", Name: "ucx-leftovers", Title: "UCX lists what the program left behind at its end",
+			Explanation: "The program ended without waiting for its requests or freeing its objects. It is no " +
+				"cause of anything before.",
+			Sources:  []string{"openucx/ucx, src/ucs/datastruct/mpool.c", "openucx/ucx, src/ucp/core/ucp_worker.c"},
+			Standing: evidence.Harmless,
+			Lines: []Line{
+				{
+					Name: "leftover-object", Program: UCX, All: []string{" was not returned to mpool "},
+					Source: "openucx/ucx, src/ucs/datastruct/mpool.c",
+				},
+				{
+					Name: "leftover-operations", Program: UCX, All: []string{" pending operations were not flushed"},
+					Source: "openucx/ucx, src/ucp/core/ucp_worker.c",
+				},
+				{
+					Name: "leftover-endpoints", Program: UCX,
+					All:    []string{" endpoints were not destroyed", "worker 0x"},
+					Source: "openucx/ucx, src/ucp/core/ucp_worker.c",
+				},
+				{
+					Name: "leftover-regions", Program: UCX, All: []string{" regions remained on lru list"},
+					Source: "openucx/ucx, src/ucs/memory/rcache.c",
+				},
+			},
 		},
 		{
 			ID: "RDX-443", Name: "ucx-library-conflict",

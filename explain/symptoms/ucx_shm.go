@@ -200,7 +200,7 @@ func ucxSharedMemorySymptoms() []Symptom { //nolint:funlen // a table
 				},
 				{
 					Name: "knem-abi", Program: UCX, All: []string{"KNEM ABI mismatch: "},
-					Source: "openucx/ucx, src/uct/sm/scopy/knem/knem_md.c", Speaks: []string{"kernel-module"},
+					Source: "openucx/ucx, src/uct/sm/scopy/knem/knem_md.c", Speaks: []string{"module-missing"},
 				},
 				{
 					Name: "xpmem-register", Program: UCX,
@@ -224,7 +224,7 @@ func ucxSharedMemorySymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Failed,
 			Causes: []Cause{
 				{
-					Slug: "kernel-module", Title: "the module isn't loaded, or of another release than the library",
+					Slug: "module-missing", Title: "the module isn't loaded, or of another release than the library",
 					Weight: Common, Decide: "lsmod | grep -e xpmem -e knem; ls -l /dev/xpmem /dev/knem",
 					Remedy: "modprobe it, or build it again for this kernel; UCX_TLS=^xpmem,knem meanwhile",
 				},

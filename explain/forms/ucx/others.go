@@ -204,6 +204,49 @@ func efaRow(name, anchor string) forms.Row {
 	}
 }
 
+// mpiCompletions returns the forms of completions that Open MPI, PSM3 and MVAPICH report.
+func mpiCompletions() []forms.Row {
+	return []forms.Row{
+		{
+			Name: "openib-completion", Kind: evidence.VerbsCompletion, Anchor: " with status ",
+			Source: "open-mpi/ompi 4.1, btl_openib_component.c",
+			Parse: func(m, before string, f evidence.Fields) bool {
+				f["status"], f["vendor"] = forms.Word(m, "status number "), forms.Word(m, "vendor error ")
+				f["peer"] = forms.Word(before, " to: ")
+				return strings.Contains(before, "error polling ") && f["status"] != ""
+			},
+		},
+		{
+			Name: "psm3-completion", Kind: evidence.VerbsCompletion, Anchor: " status: '",
+			Source: "ofiwg/libfabric, prov/psm3/psm3/hal_verbs/verbs_ep.c",
+			Parse: func(m, before string, f evidence.Fields) bool {
+				f["status"], f["device"] = forms.Word(m, "' ("), forms.Word(before, " on ")
+				return strings.Contains(before, " epid ") &&
+					strings.Contains(before, "failed ") && f["status"] != ""
+			},
+		},
+		{
+			Name: "openib-retry", Kind: evidence.VerbsCompletion,
+			Anchor: "The InfiniBand retry count between two MPI processes has been",
+			Source: "open-mpi/ompi 4.1, help-mpi-btl-openib.txt", Parse: forms.Fixed("status", "12"),
+		},
+		{
+			Name: "openib-rnr", Kind: evidence.VerbsCompletion,
+			Anchor: `The OpenFabrics "receiver not ready" retry count on a `,
+			Source: "open-mpi/ompi 4.1, help-mpi-btl-openib.txt", Parse: forms.Fixed("status", "13"),
+		},
+		{
+			Name: "mvapich-completion", Kind: evidence.VerbsCompletion, Anchor: "Got completion with error ",
+			Source: "MVAPICH2, src/mpid/ch3/channels/mrail/src/gen2/ibv_channel_manager.c",
+			Parse: func(m, _ string, f evidence.Fields) bool {
+				f["status"], f["peer"] = forms.Word(m, "with error "), forms.Word(m, "dest rank=")
+				f["vendor"] = hexNumber(forms.Word(m, "vendor code="))
+				return f["status"] != "" && strings.Trim(f["status"], "0123456789") == ""
+			},
+		},
+	}
+}
+
 // Libfabric returns the forms of libfabric, its plugin for NCCL, and Open MPI.
 func Libfabric() forms.Table {
 	return forms.Table{
@@ -211,9 +254,10 @@ func Libfabric() forms.Table {
 		Trouble: []string{"<warn>"},
 		Markers: []string{
 			"libfabric:", "NET/OFI ", "MPI_ABORT was invoked", "exited on signal ", "IBV_EVENT_PORT_ERR", "btl_openib_",
-			"Unresponsive remote", "Unreachable remote", "Unable to insert remote address",
+			"Unresponsive remote", "Unreachable remote", "Unable to insert remote address", "error polling ", " epid ",
+			"The InfiniBand retry count between", `The OpenFabrics "receiver not ready"`, "Got completion with error ",
 		},
-		Forms: forms.Rows("libfabric", []forms.Row{
+		Forms: forms.Rows("libfabric", append(mpiCompletions(), []forms.Row{
 			{
 				Name:   "efa-insert",
 				Kind:   evidence.EFAError,
@@ -267,6 +311,6 @@ func Libfabric() forms.Table {
 					return true
 				},
 			},
-		}, nil),
+		}...), nil),
 	}
 }
