@@ -185,6 +185,19 @@ func registerRefused(c *candidates, x *facts.Failure) {
 	}
 }
 
+// unknownToDriver says whether a request of DevX failed without an answer of the firmware, because
+// the kernel's driver doesn't have it.
+func unknownToDriver(x *facts.Failure) bool {
+	if x.Event.Kind != evidence.UCXDevX || strings.Trim(x.Event.Fields["syndrome"], "0x") != "" {
+		return false
+	}
+	switch x.Event.Fields["errno"] {
+	case "38", "71", "93", "95":
+		return true
+	}
+	return false
+}
+
 func findCreate(f *facts.Facts) []Finding {
 	list := with(
 		of(f, verbKinds...),
@@ -208,10 +221,19 @@ func findCreate(f *facts.Facts) []Finding {
 		if y.Slug == "resource-limit" {
 			y.Title = "the card, or its virtual function, has no more queues"
 			y.Weight += usual
-			y.supportsIf(x.Event.Kind == evidence.UCXDevX, strong, "the firmware refused the object", x.Event.Place)
+			refused := x.Event.Kind == evidence.UCXDevX && !unknownToDriver(x)
+			y.supportsIf(refused, strong, "the firmware refused the object", x.Event.Place)
 			y.todo("rdma resource show; ibv_devinfo -v: max_qp", "fewer queue pairs and channels")
 			y.from("NVIDIA/nccl#1191", "deepseek-ai/DeepEP#649", "openucx/ucx#5351")
 		}
+	}
+	if unknownToDriver(x) {
+		c.add("driver-userspace-mismatch", "rdma-core or MLNX_OFED of the container doesn't fit the driver of the "+
+			"host", common).
+			supports(strong, "the kernel's driver doesn't know the request", x.Event.Place).
+			todo("ofed_info -s, or the release of rdma-core, in the container and on the host",
+				"user space of the host's release or an older one; UCX_IB_MLX5_DEVX=n").
+			from("openucx/ucx#6906")
 	}
 	return []Finding{
 		{

@@ -157,15 +157,27 @@ func used(f *facts.Facts, network string) bool {
 	return false
 }
 
+// rdmaTransport says whether a text names one of UCX's transports over RDMA, or a device of it.
+func rdmaTransport(transports string) bool {
+	for name := range strings.FieldsFuncSeq(transports, func(r rune) bool {
+		return strings.ContainsRune(" ()/:,;#", r)
+	}) {
+		for _, prefix := range [...]string{"rc", "dc", "ud", "ib", "mlx5", "gga", "srd"} {
+			if strings.HasPrefix(name, prefix) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // findOnlyTCP finds UCX with no transport but TCP and shared memory, although somebody waits for
 // RDMA: ucx_info or the configuration of an endpoint shows it.
 func findOnlyTCP(f *facts.Facts) []Finding {
 	var lines []*evidence.Event
 	for e := range f.Store.Of(evidence.UCXTransports) {
-		for _, name := range [...]string{"rc", "dc", "ud", "ib", "mlx5", "gga", "srd"} {
-			if strings.Contains(e.Fields["transports"], name) {
-				return nil
-			}
+		if rdmaTransport(e.Fields["transports"]) {
+			return nil
 		}
 		if strings.Contains(e.Fields["transports"], "tcp") {
 			lines = append(lines, e)

@@ -203,7 +203,10 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Usual,
 					Clues: []Clue{
 						{Weight: Hint, Line: "verbs-rdma-qp"},
-						{Weight: Decisive, Seen: string(evidence.KernelCommand)},
+						{
+							Weight: Decisive, Seen: string(evidence.KernelCommand), SeenField: "command",
+							SeenIs: []string{"CREATE_QP", "CREATE_CQ", "CREATE_MKEY"},
+						},
 					},
 					Decide: "rdma resource show: qp; dmesg | grep CREATE_QP",
 					Remedy: "fewer processes or connections: FI_OFI_RXM_USE_SRX=1, shared receive contexts",

@@ -35,6 +35,7 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				mpiMemlock(Usual, Clue{Weight: Hint, Line: "pml-worker"}),
+				ucxWithoutVerbs(Rare, Clue{Weight: Decisive, Seen: "ucx/built-without-verbs"}),
 				{
 					Slug:   "environment-differs",
 					Title:  "not all ranks use pml ucx: a node lacks the library or the device",

@@ -106,7 +106,7 @@ func ucxTransportSymptoms() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-421", Name: "ucx-transport-unavailable",
-			Title: "UCX has no transport with a name that was asked for",
+			Title: "UCX has no transport with a name that was asked for, or none over RDMA",
 			Explanation: "The line lists the transports that this UCX has here. If cuda_copy and cuda_ipc aren't " +
 				"among them, GPU memory can't be registered or sent; without rc, ud and ib there is no RDMA.",
 			Sources: []string{
@@ -134,6 +134,9 @@ func ucxTransportSymptoms() []Symptom { //nolint:funlen // a table
 					None:   []string{"device"},
 					Source: "openucx/ucx, src/ucp/core/ucp_context.c",
 				},
+				source{UCX, "openucx/ucx, src/tools/info/version_info.c"}.
+					says("built-without-verbs", "Configured with: ", "--without-verbs").as(evidence.Echo).
+					decides("missing-library"),
 			},
 			Causes: []Cause{
 				noCUDA(

@@ -82,14 +82,8 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Source: "Linux, drivers/pci/pcie/aer.c",
 			Parse:  what("pcie"),
 		},
-		{
-			Name: "command", Kind: evidence.KernelCommand, Anchor: "mlx5_cmd_out_err", Source: mlx5 + "cmd.c",
-			Parse: func(m, before string, f evidence.Fields) bool {
-				f["command"], f["status"] = forms.Word(m, "): "), forms.Between(m, "status ", "(")
-				f["syndrome"], f["errno"] = forms.Word(m, "syndrome ("), forms.Word(m, "err(-")
-				return device(m, before, f)
-			},
-		},
+		mlx5Command("command", "mlx5_cmd_out_err"),
+		mlx5Command("command-check", "mlx5_cmd_check"), // before Linux 5.19
 		{
 			Name: "symbol", Kind: evidence.KernelSymbol, Anchor: "nknown symbol ", Source: "Linux, kernel/module",
 			Parse: func(m, before string, f evidence.Fields) bool {
@@ -207,5 +201,17 @@ func link(state string) func(m, before string, f evidence.Fields) bool {
 		}
 		f["netdev"] = strings.TrimRight(words[len(words)-1], ":")
 		return device(m, before, f)
+	}
+}
+
+// mlx5Command is a form of a command that the firmware refused.
+func mlx5Command(name, anchor string) forms.Row {
+	return forms.Row{
+		Name: name, Kind: evidence.KernelCommand, Anchor: anchor, Source: mlx5 + "cmd.c",
+		Parse: func(m, before string, f evidence.Fields) bool {
+			f["command"], f["status"] = forms.Word(m, "): "), forms.Between(m, "status ", "(")
+			f["syndrome"], f["errno"] = forms.Word(m, "syndrome ("), forms.Word(m, "err(-")
+			return device(m, before, f)
+		},
 	}
 }
