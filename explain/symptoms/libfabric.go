@@ -16,6 +16,7 @@ func libfabricSymptoms() []Symptom {
 var (
 	libfabricCore = source{Libfabric, "ofiwg/libfabric, src/fabric.c"}
 	libfabricEFA  = source{Libfabric, "ofiwg/libfabric, prov/efa/src"}
+	libfabricShm  = source{Libfabric, "ofiwg/libfabric, prov/shm/src/smr_progress.c"}
 	libfabricCXI  = source{Libfabric, "ofiwg/libfabric, prov/cxi/src"}
 	verbsProvider = source{Libfabric, "ofiwg/libfabric, prov/verbs/src"}
 	fabtests      = source{Libfabric, "ofiwg/libfabric, fabtests/common/shared.c"}
@@ -240,6 +241,32 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Usual,
 					Decide: "fi_info --version; grep libfabric /proc/PID/maps",
 					Remedy: "a current libfabric (EFA installer), first in LD_LIBRARY_PATH",
+				},
+			},
+		},
+		{
+			ID: "RDX-492", Name: "libfabric-shm-gpu",
+			Title: "libfabric's provider for shared memory crashed in a copy",
+			Explanation: "Within a node the EFA and rxm providers hand over to the provider shm. It copies with " +
+				"the CPU if the program didn't ask for GPU memory (FI_HMEM), and a GPU pointer then ends the process.",
+			Sources:  []string{"ofiwg/libfabric#12328", "kvcache-ai/Mooncake#2298"},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				libfabricShm.says("shm-sar", "smr_copy_from_sar").not("<", "failed"),
+				libfabricShm.says("shm-to-sar", "smr_copy_to_sar").not("<", "failed"),
+				libfabricShm.says("shm-copy", " ofi_copy_to_mr_iov").not("<", "failed"),
+				libfabricShm.says("shm-copy-from", " ofi_copy_from_mr_iov").not("<", "failed"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "program-usage",
+					Title:  "GPU memory is sent within a node, and the program didn't ask for FI_HMEM",
+					Weight: Common, Decide: "the same with FI_EFA_ENABLE_SHM_TRANSFER=0",
+					Remedy: "FI_EFA_ENABLE_SHM_TRANSFER=0, or a release of the program that asks for FI_HMEM",
+				},
+				{
+					Slug: "library-defect", Title: "a defect of the provider shm", Weight: Usual,
+					Decide: "a newer libfabric", Remedy: "a newer libfabric (EFA installer)",
 				},
 			},
 		},

@@ -23,7 +23,7 @@ func Table() forms.Table {
 		Markers: []string{
 			"UCX  ", "UCX ERROR ", "(Destination is unreachable)", " - Destination is unreachable", "UCX WARN ",
 			"ib_mlx5_log.c", "NIXL_ERR_", "ucp_ep_create(", "UD endpoint 0x", "ep_cfg[", "inter-node cfg#",
-			"# Library version: ", "# UCT version=", "[rqpn 0x", "ndpoint timeout",
+			"# Library version: ", "# UCT version=", "[rqpn 0x", "ndpoint timeout", "mlx5dv_devx_",
 		},
 		Forms: forms.Rows("ucx", rows(), head),
 	}
