@@ -4,12 +4,14 @@ import "github.com/rdmakit/rdmakit/explain/evidence"
 
 var (
 	orteErrmgr = source{Libfabric, "open-mpi/ompi, orte/mca/errmgr/base/help-errmgr-base.txt"}
+	orteMaps   = source{Libfabric, "open-mpi/ompi, orte/mca/rmaps/base/help-orte-rmaps-base.txt"}
+	orteRun    = source{Libfabric, "open-mpi/ompi, orte/tools/orterun/help-orterun.txt"}
 	slurmPMI   = source{Libfabric, "open-mpi/ompi, ompi/mca/rte/orte"}
 	psm        = source{Libfabric, "cornelisnetworks/opa-psm2; ofiwg/libfabric, prov/psm3"}
 	ompiPSM    = source{Libfabric, "open-mpi/ompi, ompi/mca/mtl/psm2/help-mtl-psm2.txt"}
 )
 
-func launcherSymptoms() []Symptom {
+func launcherSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
 			ID: "RDX-482", Name: "mpi-daemon", Title: "mpirun could not start or reach its daemon on a node",
@@ -75,6 +77,39 @@ func launcherSymptoms() []Symptom {
 				Remedy: "srun --mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH, Intel MPI with I_MPI_PMI_LIBRARY); or " +
 					"start with mpirun",
 			}},
+		},
+		{
+			ID: "RDX-494", Name: "mpi-mapping", Title: "mpirun could not place or start the ranks",
+			Explanation: "Nothing of the network is involved: the allocation, the program's path or its time.",
+			Sources:     []string{"open-mpi/ompi, orte/mca/rmaps/base/help-orte-rmaps-base.txt"},
+			Standing:    evidence.Failed,
+			Lines: []Line{
+				orteMaps.says("slots", "There are not enough slots available in the system to satisfy the ").
+					speaks("launcher-ranks"),
+				orteMaps.says("no-nodes", "All nodes which are allocated for this job are already filled").
+					speaks("launcher-ranks"),
+				orteRun.says("executable", "was unable to launch the specified application as it could not "+
+					"access").speaks("program-usage"),
+				orteRun.says("executable-find", "was unable to find the specified executable file").
+					speaks("program-usage"),
+				orteRun.says("time-limit", "The user-provided time limit for job execution has been reached").
+					decides("job-cancelled"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "launcher-ranks", Title: "more ranks are asked for than the nodes have slots", Weight: Usual,
+					Decide: "the hostfile (slots=), and the batch system's tasks per node",
+					Remedy: "as many ranks as slots; --oversubscribe if that is meant",
+				},
+				{
+					Slug: "program-usage", Title: "the program isn't at that path on a node, or can't be executed",
+					Weight: Usual, Decide: "ls -l of the path on each node, in the container", Remedy: "the right path",
+				},
+				{
+					Slug: "job-cancelled", Title: "mpirun's time limit ended the job", Weight: Rare,
+					Decide: "--timeout of mpirun", Remedy: "a longer one, if the job wasn't hanging",
+				},
+			},
 		},
 		{
 			ID: "RDX-495", Name: "mvapich-cache", Title: "MVAPICH runs without its registration cache",

@@ -12,6 +12,7 @@ var (
 	ompiPML     = source{Libfabric, "open-mpi/ompi, ompi/mca/pml/base/pml_base_select.c"}
 	ompiBase    = source{Libfabric, "open-mpi/ompi, opal/mca/base/help-mca-base.txt"}
 	ompiCUDA    = source{Libfabric, "open-mpi/ompi 4.1, opal/mca/common/cuda/help-mpi-common-cuda.txt"}
+	uccCore     = source{Libfabric, "openucx/ucc, src/core"}
 	hcoll       = source{Libfabric, "HCOLL and SHARP, libraries of HPC-X"}
 )
 
@@ -232,6 +233,46 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 						"all); without GPU buffers: --mca opal_warn_on_missing_libcuda 0",
 				},
 				noPeermem(Rare),
+			},
+		},
+		{
+			ID: "RDX-498", Name: "ucc", Title: "UCC, the library for collectives, can't serve the job",
+			Explanation: "UCC's collectives go over transport layers (TL): ucp, nccl, rccl, cuda, sharp. A layer that " +
+				"can't be opened says why in its own line before, such as one of UCX.",
+			Sources: []string{
+				"openucx/ucc, src/core/ucc_context.c", "openucx/ucc, src/components/mc/ucc_mc.c",
+			},
+			Standing: evidence.Echo,
+			Lines: []Line{
+				uccCore.says("ucc-memory", "no components supported memory type ", " available").
+					as(evidence.Failed).speaks("no-cuda-support"),
+				uccCore.says("ucc-executor", "no suitable executor available for memory type ").
+					as(evidence.Failed).speaks("no-cuda-support"),
+				uccCore.says("ucc-no-ucp", "service team cannot be created, TL UCP context is not available"),
+				uccCore.says("ucc-no-tl", "no TL contexts are available"),
+				uccCore.says("ucc-no-cl", "no CL context created in ucc_context_create"),
+				uccCore.says("ucc-no-libs", "lib_init failed: no CL libs were opened"),
+				uccCore.says("ucc-no-teams", "no CL teams were created"),
+				uccCore.says("ucc-tl-context", "failed to create tl context for "),
+				uccCore.says("ucc-tl-missing", "CL_BASIC", "tl ", " is not available"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "no-cuda-support",
+					Title:  "UCC has no CUDA or ROCm modules: built without, or libcuda isn't there",
+					Weight: Rare, Decide: "ls lib/ucc (libucc_mc_cuda.so, libucc_ec_cuda.so), and ldd of them",
+					Remedy: "a UCC built --with-cuda, beside a UCX with CUDA",
+				},
+				{
+					Slug: "missing-library", Title: "a transport layer isn't built, or its library is missing",
+					Weight: Usual, Decide: "UCC_LOG_LEVEL=info; ucc_info -s; ls lib/ucc",
+					Remedy: "UCC built with UCX, or OMPI_MCA_coll_ucc_enable=0",
+				},
+				{
+					Slug: "setting-invalid", Title: "UCC_TLS or UCC_CLS names a layer that isn't here", Weight: Usual,
+					Clues:  []Clue{{Weight: Hint, Line: "ucc-tl-missing"}, {Weight: Strong, Variable: "UCC_TLS"}},
+					Decide: "env | grep UCC_", Remedy: "without UCC_TLS and UCC_CLS",
+				},
 			},
 		},
 		{
