@@ -10,7 +10,7 @@ import (
 )
 
 // systemRules are about the kernel, the fabric, and Kubernetes.
-func systemRules() []Rule { return slices.Concat(kernelRules(), clusterRules()) }
+func systemRules() []Rule { return slices.Concat(kernelRules(), driverRules(), clusterRules()) }
 
 // one returns a rule about failures of one kind.
 func one(
@@ -250,7 +250,7 @@ func findLink(f *facts.Facts) []Finding {
 }
 
 func findKilled(f *facts.Facts) []Finding {
-	list := of(f, evidence.KernelOOM, evidence.ProgramKilled, evidence.KernelGPU)
+	list := of(f, evidence.KernelOOM, evidence.ProgramKilled)
 	if len(list) == 0 {
 		return nil
 	}
@@ -261,11 +261,9 @@ func findKilled(f *facts.Facts) []Finding {
 	memory.supportsIf(x.Event.Kind == evidence.KernelOOM, decisive, "the kernel's OOM killer: "+x.Event.Text,
 		x.Event.Place).
 		supportsIf(signal == "9" || signal == "KILL", strong, "SIGKILL is what the OOM killer sends", x.Event.Place).
-		opposesIf(x.Event.Kind == evidence.KernelGPU, strong, "the GPU's driver reported an error", x.Event.Place).
 		todo("dmesg | grep -i oom on that node; the memory limit of the job", "more memory, fewer loader workers")
 	k := c.add("dead-peer", "the process ended: what other ranks report follows from it", usual)
-	k.supportsIf(x.Event.Kind == evidence.KernelGPU, strong, "the GPU's driver reported: "+x.Event.Text, x.Event.Place).
-		supportsIf(x.Event.Kind != evidence.KernelGPU, hint, x.Event.Text, x.Event.Place).
+	k.supports(hint, x.Event.Text, x.Event.Place).
 		todo("dmesg of that node; the process's own log", "what ended it")
 	return []Finding{
 		{

@@ -19,7 +19,7 @@ func Table() forms.Table {
 		Program: "Linux kernel",
 		Trouble: []string{"failed", "Failed", ": error"},
 		Markers: []string{
-			"mlx5_core ", "mlx5_core: ", "mlx5_core.", "mlx5_ib", "mlx4_core ", "mlx4_ib", "mlx4_en",
+			"mlx5_cmd_", "mlx5_core ", "mlx5_core: ", "mlx5_core.", "mlx5_ib", "mlx4_core ", "mlx4_ib", "mlx4_en",
 			"infiniband mlx", "infiniband roce", "infiniband ib", "infiniband rdma", "infiniband bnxt_re",
 			"infiniband irdma", "infiniband rxe", "infiniband siw", "infiniband efa", "infiniband hns",
 			"bnxt_re", "irdma 0000:", "irdma: ", "irdma_", "rdma_rxe", "siw: ", "hns_roce", "ionic_rdma", "ionic_",
@@ -82,8 +82,14 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Source: "Linux, drivers/pci/pcie/aer.c",
 			Parse:  what("pcie"),
 		},
-		mlx5Command("command", "mlx5_cmd_out_err"),
-		mlx5Command("command-check", "mlx5_cmd_check"), // before Linux 5.19
+		{
+			Name: "command", Kind: evidence.KernelCommand, Anchor: "mlx5_cmd_", Source: mlx5 + "cmd.c",
+			Parse: func(m, before string, f evidence.Fields) bool { // mlx5_cmd_check before Linux 6.0
+				f["command"], f["status"] = forms.Word(m, "): "), forms.Between(m, "status ", "(")
+				f["syndrome"], f["errno"] = forms.Word(m, "syndrome ("), forms.Word(m, "err(-")
+				return strings.Contains(m, " op_mod(0x") && f["status"] != "" && device(m, before, f)
+			},
+		},
 		{
 			Name: "symbol", Kind: evidence.KernelSymbol, Anchor: "nknown symbol ", Source: "Linux, kernel/module",
 			Parse: func(m, before string, f evidence.Fields) bool {
@@ -201,17 +207,5 @@ func link(state string) func(m, before string, f evidence.Fields) bool {
 		}
 		f["netdev"] = strings.TrimRight(words[len(words)-1], ":")
 		return device(m, before, f)
-	}
-}
-
-// mlx5Command is a form of a command that the firmware refused.
-func mlx5Command(name, anchor string) forms.Row {
-	return forms.Row{
-		Name: name, Kind: evidence.KernelCommand, Anchor: anchor, Source: mlx5 + "cmd.c",
-		Parse: func(m, before string, f evidence.Fields) bool {
-			f["command"], f["status"] = forms.Word(m, "): "), forms.Between(m, "status ", "(")
-			f["syndrome"], f["errno"] = forms.Word(m, "syndrome ("), forms.Word(m, "err(-")
-			return device(m, before, f)
-		},
 	}
 }
