@@ -325,9 +325,9 @@ func (f *Facts) Near(e *evidence.Event) bool {
 	return !logs
 }
 
-// old is 1 for what a recording holds of another time than that of the logs.
+// old is 1 for what a recording, or the kernel's log, holds of another time than that of the logs.
 func (c *collector) old(e *evidence.Event) int {
-	if c.facts.Near(e) {
+	if c.facts.Near(e) && !c.facts.OtherTime(e) {
 		return 0
 	}
 	return 1

@@ -189,7 +189,7 @@ func waiting(f *facts.Facts) bool {
 
 func deadEvidence(f *facts.Facts, c *candidate) {
 	for _, kind := range [...]evidence.Kind{evidence.ProgramKilled, evidence.KernelOOM, evidence.KernelGPU} {
-		if e := firstOf(f, kind, ""); e != nil {
+		if e := firstOf(f, kind, ""); e != nil && !f.OtherTime(e) {
 			c.supports(decisive, e.Text, e.Place)
 		}
 	}

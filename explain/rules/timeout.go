@@ -246,7 +246,7 @@ func deadPeer(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) {
 		}
 	}
 	for _, kind := range [...]evidence.Kind{evidence.ProgramKilled, evidence.KernelOOM, evidence.KernelGPU} {
-		if e := firstOf(f, kind, ""); e != nil {
+		if e := firstOf(f, kind, ""); e != nil && !f.OtherTime(e) {
 			peer.supports(strong, fmt.Sprintf("%s: %s", e.Place, e.Text), e.Place)
 		}
 	}

@@ -1,0 +1,48 @@
+package explain_test
+
+import (
+	"testing"
+)
+
+// Lines of the kernel whose meaning is in a number, and the first cause.
+func TestKernelNumbers(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", "gpu-fault"},
+		{"NVRM: Xid (PCI:0000:3b:00): 31, pid=77, name=python3, Ch 00000008, intr 00000000. MMU Fault", "gpu-program"},
+		{"NVRM: Xid (PCI:0000:3b:00): 45, pid=77, name=python3, Ch 00000010", "dead-peer"},
+		{"NVRM: Xid (PCI:0000:3b:00): 94, pid=77, name=python3, Contained: SM (0x1).", "gpu-fault"},
+		{"mlx5_core 0000:41:00.0: mlx5_cmd_out_err:800:(pid 7): CREATE_MKEY(0x200) op_mod(0x0) failed, status limits " +
+			"exceeded(0x8), syndrome (0x18af6), err(-12)", "resource-limit"},
+		{"mlx5_core 0000:04:00.0: mlx5_cmd_check:795:(pid 7): CREATE_MKEY(0x200) op_mod(0x0) failed, status bad " +
+			"parameter(0x3), syndrome (0x35e6ec)", "version-mismatch"},
+		{"mlx5_core 0000:04:00.0: wait_func:1063:(pid 7): ENABLE_HCA(0x104) timeout. Will cause a leak of a command " +
+			"resource", "card-firmware"},
+		{"DMAR: [DMA Read NO_PASID] Request device [41:00.0] fault addr 0x7f000000 [fault reason 0x06] PTE Read access " +
+			"is not set", "acs"},
+	} {
+		d := explainAll(t, "dmesg", c.line+"\n")
+		if len(d.Findings) == 0 || len(d.Findings[0].Causes) == 0 || d.Findings[0].Causes[0].Cause != c.want {
+			t.Errorf("%s\nfirst cause is not %s: %+v", c.line, c.want, d.Findings)
+		}
+	}
+}
+
+// What the kernel printed at another time than the job failed is no headline.
+func TestKernelOtherTime(t *testing.T) {
+	job := "[2026-01-02 10:00:00.000000] nvme_rdma.c:1064:x: *ERROR*: RDMA address resolution error\n"
+	flap := func(time string) string {
+		return "2026-01-02T" + time + " n1 kernel: mlx5_core 0000:5e:00.0 eth2: Link down\n"
+	}
+	for _, c := range []struct {
+		name, kernel, want string
+	}{
+		{"five hours before", flap("04:41:00"), "spdk-connect"},
+		{"ten minutes before", flap("09:50:00"), "link-down"},
+		{"perhaps another zone", flap("08:59:30"), "link-down"},
+	} {
+		d := explainAll(t, "a-dmesg", c.kernel, "job", job)
+		if len(d.Findings) == 0 || d.Findings[0].Name != c.want {
+			t.Errorf("%s: first finding is not %s: %+v", c.name, c.want, d.Findings)
+		}
+	}
+}
