@@ -8,7 +8,7 @@ import (
 func TestKernelNumbers(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", "gpu-fault"},
-		{"NVRM: Xid (PCI:0000:3b:00): 31, pid=77, name=python3, Ch 00000008, intr 00000000. MMU Fault", "gpu-program"},
+		{"NVRM: Xid (PCI:0000:3b:00): 31, pid=77, name=python3, intr 00000000. MMU Fault", "gpu-program"},
 		{"NVRM: Xid (PCI:0000:3b:00): 45, pid=77, name=python3, Ch 00000010", "dead-peer"},
 		{"NVRM: Xid (PCI:0000:3b:00): 94, pid=77, name=python3, Contained: SM (0x1).", "gpu-fault"},
 		{"mlx5_core 0000:41:00.0: mlx5_cmd_out_err:800:(pid 7): CREATE_MKEY(0x200) op_mod(0x0) failed, status limits " +

@@ -16,14 +16,16 @@ func passing(e *evidence.Event) bool {
 		return true
 	case evidence.Symptom:
 		id := e.Fields["symptom"]
-		return strings.HasPrefix(e.Form, "linux/") && !strings.HasPrefix(id, "RDX-56") && !strings.HasPrefix(id, "RDX-57")
+		lasts := strings.HasPrefix(id, "RDX-56") || strings.HasPrefix(id, "RDX-57")
+		return kernelKind(e) && !lasts
 	}
 	return false
 }
 
 // kernelKind reports whether an event is of the kernel.
 func kernelKind(e *evidence.Event) bool {
-	return strings.HasPrefix(string(e.Kind), "kernel.") || e.Kind == evidence.Symptom && strings.HasPrefix(e.Form, "linux/")
+	return strings.HasPrefix(string(e.Kind), "kernel.") ||
+		e.Kind == evidence.Symptom && strings.HasPrefix(e.Form, "linux/")
 }
 
 // OtherTime reports whether an event of the kernel is from another time than the failures of the

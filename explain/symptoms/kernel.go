@@ -140,8 +140,6 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 				says(Kernel, "nvme-mr-pool-old", knNVMe, "ailed to initialize MR pool sized "),
 				says(Kernel, "nvmet-create-qp", knNVMet, "nvmet_rdma: failed to create_qp ret= "),
 				says(Kernel, "nvmet-create-cq", knNVMet, "nvmet_rdma: failed to create CQ cqe= "),
-				says(Kernel, "nvme-fast-reg", knNVMe, "evice doesn't support ",
-					"egistrations").decides("driver-refuses"),
 				says(Kernel, "nvme-mem-ext", knNVMe, "Memory registrations not supported").decides("driver-refuses"),
 			},
 			Causes: []Cause{
@@ -241,7 +239,7 @@ func kernelNFS() []Symptom {
 				says(Kernel, "nfs-remote-access", knNFS, "rpcrdma: ", "remote access "+
 					"error").speaks("defect:nfs-rdma-v4"),
 				says(Kernel, "nfs-retry", knNFS, "rpcrdma: ", "retry counter exceeded").speaks("udp-blocked"),
-				says(Kernel, "mount-nfs", "nfs-utils, mount.nfs", "mount.nfs: ", "rdma"),
+				says(Kernel, "mount-nfs", "nfs-utils, mount.nfs", "mount.nfs: ", "rdma").not("trying text-based"),
 			},
 			Causes: []Cause{
 				maybe(Usual, "nobody-listens", "the server has no NFS/RDMA listener on that port",
@@ -291,7 +289,7 @@ func kernelLustre() []Symptom { //nolint:funlen // a table
 				says(Kernel, "lnetctl-query", "lustre-release, lnet/utils/lnetconfig",
 					"couldn't query intf ").with("device", "query intf "),
 				says(Kernel, "lnet-query", knLNet, "Can't query IPoIB interface ").with("device", "interface "),
-				says(Kernel, "lnet-no-interface", knLNet, "No matching interfaces"),
+				says(Kernel, "lnet-no-interface", knLNet, "ko2iblnd: No matching interfaces"),
 				says(Kernel, "lnet-bind", knLNet, "Failed to bind ", " to device(").with("device", "bind "),
 				says(Kernel, "lnet-start", "lustre-release, lnet/lnet/api-ni.c", "starting up LNI o2ib"),
 				says(Kernel, "lnetctl-add", "lustre-release, lnet/utils/lnetconfig", "cannot add network: "),
@@ -374,7 +372,7 @@ func kernelLustre() []Symptom { //nolint:funlen // a table
 			Sources:     []string{knLNet}, Standing: evidence.Failed,
 			Lines: []Line{
 				says(Kernel, "lnet-create-qp", knLNet, "Can't create QP: -", "send_wr: ").with("errno", "QP: -"),
-				says(Kernel, "lnet-create-cq", knLNet, "create CQ: ", "cqe: "),
+				says(Kernel, "lnet-create-cq", knLNet, "create CQ: ", "cqe: ", "kiblnd"),
 				says(Kernel, "lnet-fmr", knLNet, "kiblnd_create_fmr_pool()", "Failed"),
 			},
 			Causes: []Cause{

@@ -181,7 +181,8 @@ func kernelHost() []Symptom {
 				"them.",
 			Sources: []string{"Linux, mm/page_alloc.c"}, Standing: evidence.Failed,
 			Lines: []Line{
-				says(Kernel, "page-allocation", "Linux, mm/page_alloc.c", "page allocation failure: order:"),
+				says(Kernel, "page-allocation", "Linux, mm/page_alloc.c",
+					"page allocation failure: order:").as(evidence.Vague),
 				says(Kernel, "vmalloc", "Linux, mm/vmalloc.c", "vmalloc error: size "),
 				says(Kernel, "swiotlb", "Linux, kernel/dma/swiotlb.c", "swiotlb buffer is full"),
 			},

@@ -38,8 +38,7 @@ func kernelOthers() []Symptom { //nolint:funlen // a table
 			Sources:     []string{knSRP + "/iser", knSRP + "/isert"}, Standing: evidence.Failed,
 			Lines: []Line{
 				says(Kernel, "iser-rejected", knSRP+"/iser/iser_verbs.c", "Connection rejected: ", "iser_"),
-				says(Kernel, "iser-addr", knSRP+"/iser/iser_verbs.c", "iser: iser_", "conn ", "failed"),
-				says(Kernel, "isert-listen", knSRP+"/isert/ib_isert.c", "rdma_bind_addr() for ", "isert: "),
+				says(Kernel, "isert-listen", knSRP+"/isert/ib_isert.c", "rdma_bind_addr() failed", "isert: "),
 				says(Kernel, "iscsi-iser", "open-iscsi", "transport iser", "initiator reported error"),
 			},
 			Causes: []Cause{
@@ -64,7 +63,6 @@ func kernelOthers() []Symptom { //nolint:funlen // a table
 				says(Kernel, "smbd-connect", "Linux, fs/smb/client/smbdirect.c", "rdma_connect() ", "CIFS: "),
 				says(Kernel, "smbd-frwr", "Linux, fs/smb/client/smbdirect.c", "Fast Registration Work Requests ",
 					"is not supported").decides("driver-refuses"),
-				says(Kernel, "smbd-mount", "Linux, fs/smb/client", "RDMA transport", "CIFS: ").not("established"),
 				says(Kernel, "ksmbd-rdma", "Linux, fs/smb/server/transport_rdma.c", "Can't create QP", "ksmbd: "),
 			},
 			Causes: []Cause{
@@ -110,8 +108,6 @@ func kernelOthers() []Symptom { //nolint:funlen // a table
 					"OFED_INCLUDE_PATH").decides("module-build"),
 				says(Kernel, "beegfs-fallback", "ThinkParQ/beegfs", "Connected: ",
 					"TCP; fallback route").as(evidence.Vague),
-				says(Kernel, "beegfs-no-rdma", "ThinkParQ/beegfs", "beegfs: ", "Built without ",
-					"RDMA support").as(evidence.Vague),
 				says(Kernel, "beegfs-ibv-params", "ThinkParQ/beegfs", "IBVSocket_", "failed").as(evidence.Failed),
 			},
 			Causes: []Cause{
@@ -139,8 +135,6 @@ func kernelIPoIB() []Symptom {
 				says(Kernel, "ipoib-join", knIPoIB+"/ipoib_multicast.c", "multicast join failed for ",
 					"status -").with("errno", "status -"),
 				says(Kernel, "ipoib-attach", knIPoIB+"/ipoib_multicast.c", "couldn't attach QP to multicast group"),
-				says(Kernel, "ipoib-pkey", knIPoIB+"/ipoib_ib.c", "P_Key 0x", "is not in the ",
-					"table").decides("pkey"),
 			},
 			Causes: []Cause{
 				maybe(Rare, "opensm-mlid-leak", "OpenSM has no multicast LIDs left: they leak when groups are "+

@@ -114,8 +114,8 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(Perftest, "no-gpu-option", "getopt(3)", "unrecognized option",
 					"--use_").decides("missing-library"),
-				says(Perftest, "no-cuda-build", ptParams, " cannot be used without ").not("usage").
-					speaks("missing-library"),
+				says(Perftest, "dmabuf-options", ptParams, "DMA-BUF cannot be used without "+
+					"").speaks("environment-differs"),
 				says(Perftest, "bad-mtu", ptParams, " Invalid MTU - ").speaks("mtu-too-small"),
 				says(Perftest, "ud-max", ptComm, "Max message size in UD cannot be greater than "+
 					"MTU").speaks("mtu-too-small"),

@@ -15,8 +15,9 @@ const (
 	vbPing     = "rdma-core, libibverbs/examples/rc_pingpong.c"
 )
 
-// spdkFunctions are in lines of SPDK, which names the function that prints.
-var spdkFunctions = []string{"nvme_rdma_", "nvmf_rdma_"} //nolint:gochecknoglobals // a constant
+// otherPrograms are in lines of SPDK, which names the function that prints, UCX and libfabric.
+var otherPrograms = []string{"nvme_rdma_", "nvmf_rdma_", " UCX " +
+	"", "libfabric:"} //nolint:gochecknoglobals // a constant
 
 func verbsSymptoms() []Symptom {
 	return slices.Concat(verbsLibraries(), verbsCM(), verbsPrograms(), spdkSymptoms(), dpdkSymptoms(), vmaSymptoms())
@@ -189,10 +190,14 @@ func verbsCM() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				says(Verbs, "event-channel", "rdma_create_event_channel(3)", "rdma_create_event_channel", "fail"),
-				says(Verbs, "event-channel-errno", "rdma_create_event_channel(3)", "rdma_create_event_channel: "),
+				says(Verbs, "event-channel", "rdma_create_event_channel(3)", "rdma_create_event_channel",
+					"fail").not(otherPrograms...),
+				says(Verbs, "event-channel-errno", "rdma_create_event_channel(3)",
+					"rdma_create_event_channel: ").not(otherPrograms...),
 				says(Verbs, "no-devices", vbExamples, "No RDMA devices were detected"),
-				says(Verbs, "getaddrinfo", "rdma_getaddrinfo(3)", "rdma_getaddrinfo: "),
+				says(Verbs, "getaddrinfo", "rdma_getaddrinfo(3)", "rdma_getaddrinfo: ").not(otherPrograms...),
+				says(Verbs, "ldms-listen", "ovis-hpc/ldms", "listening on the 'rdma' transport",
+					"Error ").speaks("module-missing"),
 				says(Verbs, "fio-engine", "axboe/fio, ioengines.c", "io engine init failed. Perhaps try reducing "+
 					"io depth").as(evidence.Echo),
 			},
@@ -225,18 +230,18 @@ func verbsCM() []Symptom { //nolint:funlen // a table
 			Sources:  []string{"rdma_bind_addr(3)", "rdma_resolve_addr(3)", "Mellanox/libvma#109"},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				says(Verbs, "bind-addr", "rdma_bind_addr(3)", "rdma_bind_addr", "fail").not(spdkFunctions...),
-				says(Verbs, "bind-addr-errno", "rdma_bind_addr(3)", "rdma_bind_addr: ").not(spdkFunctions...),
+				says(Verbs, "bind-addr", "rdma_bind_addr(3)", "rdma_bind_addr", "fail").not(otherPrograms...),
+				says(Verbs, "bind-addr-errno", "rdma_bind_addr(3)", "rdma_bind_addr: ").not(otherPrograms...),
 				says(Verbs, "resolve-addr", "rdma_resolve_addr(3)", "rdma_resolve_addr",
-					"fail").not(spdkFunctions...),
+					"fail").not(otherPrograms...),
 				says(Verbs, "resolve-addr-errno", "rdma_resolve_addr(3)",
-					"rdma_resolve_addr: ").not(spdkFunctions...),
-				says(Verbs, "listen-errno", "rdma_listen(3)", "rdma_listen: ").not(spdkFunctions...),
-				says(Verbs, "listen-failed", "rdma_listen(3)", "rdma_listen", "fail").not(spdkFunctions...),
+					"rdma_resolve_addr: ").not(otherPrograms...),
+				says(Verbs, "listen-errno", "rdma_listen(3)", "rdma_listen: ").not(otherPrograms...),
+				says(Verbs, "listen-failed", "rdma_listen(3)", "rdma_listen", "fail").not(otherPrograms...),
 				says(Verbs, "resolve-route", "rdma_resolve_route(3)", "rdma_resolve_route",
-					"fail").not(spdkFunctions...),
+					"fail").not(otherPrograms...),
 				says(Verbs, "resolve-route-errno", "rdma_resolve_route(3)",
-					"rdma_resolve_route: ").not(spdkFunctions...),
+					"rdma_resolve_route: ").not(otherPrograms...),
 				says(Verbs, "cm-removal", vbExamples, "cma detected device removal"),
 				says(Verbs, "rsocket-connect", "rsocket(7)", "rconnect failed"),
 			},
@@ -271,10 +276,10 @@ func verbsCM() []Symptom { //nolint:funlen // a table
 			Explanation: "The peer rejected it, doesn't answer, or the queue pair could not be made.",
 			Sources:     []string{"rdma_connect(3)", "rdma_accept(3)"}, Standing: evidence.Failed,
 			Lines: []Line{
-				says(Verbs, "connect-errno", "rdma_connect(3)", "rdma_connect: ").not(spdkFunctions...),
+				says(Verbs, "connect-errno", "rdma_connect(3)", "rdma_connect: ").not(otherPrograms...),
 				says(Verbs, "connect-failed", "rdma_connect(3)", "rdma_connect", "fail").not("event",
 					"nvme_rdma_", "nvmf_rdma_"),
-				says(Verbs, "accept-errno", "rdma_accept(3)", "rdma_accept: ").not(spdkFunctions...),
+				says(Verbs, "accept-errno", "rdma_accept(3)", "rdma_accept: ").not(otherPrograms...),
 				says(Verbs, "fio-event", "axboe/fio, engines/rdma.c", "fio: event is RDMA_CM_EVENT_",
 					" instead of ").with("event", "event is "),
 				says(Verbs, "wait-connected", vbExamples, "wait for CONNECTED state ").as(evidence.Echo),

@@ -126,9 +126,10 @@ func dpdkSymptoms() []Symptom {
 			Sources:     []string{vbEAL}, Standing: evidence.Origin,
 			Lines: []Line{
 				says(Verbs, "eal-hugepage-info", vbEAL, "Cannot get hugepage information"),
-				says(Verbs, "eal-init-memory", vbEAL, "Cannot init memory").as(evidence.Failed),
+				says(Verbs, "eal-init-memory", vbEAL, "FATAL: Cannot init memory").as(evidence.Failed),
 				says(Verbs, "eal-hugetlbfs", vbEAL, "but no mounted hugetlbfs found for that size"),
-				says(Verbs, "eal-no-free", vbEAL, "No free hugepages reported in hugepages-").as(evidence.Vague),
+				says(Verbs, "eal-no-free", vbEAL, "No free hugepages reported in "+
+					"hugepages-2048kB").as(evidence.Vague),
 				says(Verbs, "eal-not-enough", vbEAL, "Not enough memory available on socket ").as(evidence.Failed),
 				says(Verbs, "eal-prealloc", vbEAL, "Cannot preallocate ", "hugepages").as(evidence.Failed),
 			},
@@ -226,7 +227,7 @@ func vmaSymptoms() []Symptom {
 					as(evidence.Origin).decides("not-privileged"),
 				says(Verbs, "vma-qp", vbVMA, "VMA was not able to create QP for this device (errno").with("errno",
 					"errno = "),
-				says(Verbs, "vma-not-offloaded", vbVMA, "will not be offloaded").as(evidence.Vague),
+				says(Verbs, "vma-not-offloaded", vbVMA, "will not be offloaded", "VMA").as(evidence.Vague),
 				says(Verbs, "vma-lag", vbVMA, "VMA cannot offload the device while RoCE LAG is "+
 					"enabled").as(evidence.Origin).
 					decides("interface-unsupported"),
