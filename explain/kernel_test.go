@@ -11,13 +11,16 @@ func TestKernelNumbers(t *testing.T) {
 		{"NVRM: Xid (PCI:0000:3b:00): 31, pid=77, name=python3, intr 00000000. MMU Fault", "gpu-program"},
 		{"NVRM: Xid (PCI:0000:3b:00): 45, pid=77, name=python3, Ch 00000010", "dead-peer"},
 		{"NVRM: Xid (PCI:0000:3b:00): 94, pid=77, name=python3, Contained: SM (0x1).", "gpu-fault"},
-		{"mlx5_core 0000:41:00.0: mlx5_cmd_out_err:800:(pid 7): CREATE_MKEY(0x200) op_mod(0x0) failed, status limits " +
+		{"mlx5_core 0000:41:00.0: mlx5_cmd_out_err:800:(pid 7): CREATE_MKEY(0x200) op_mod(0x0) failed, status " +
+			"limits " +
 			"exceeded(0x8), syndrome (0x18af6), err(-12)", "resource-limit"},
 		{"mlx5_core 0000:04:00.0: mlx5_cmd_check:795:(pid 7): CREATE_MKEY(0x200) op_mod(0x0) failed, status bad " +
 			"parameter(0x3), syndrome (0x35e6ec)", "version-mismatch"},
-		{"mlx5_core 0000:04:00.0: wait_func:1063:(pid 7): ENABLE_HCA(0x104) timeout. Will cause a leak of a command " +
+		{"mlx5_core 0000:04:00.0: wait_func:1063:(pid 7): ENABLE_HCA(0x104) timeout. Will cause a leak of a " +
+			"command " +
 			"resource", "card-firmware"},
-		{"DMAR: [DMA Read NO_PASID] Request device [41:00.0] fault addr 0x7f000000 [fault reason 0x06] PTE Read access " +
+		{"DMAR: [DMA Read NO_PASID] Request device [41:00.0] fault addr 0x7f000000 [fault reason 0x06] PTE Read " +
+			"access " +
 			"is not set", "acs"},
 	} {
 		d := explainAll(t, "dmesg", c.line+"\n")

@@ -166,6 +166,8 @@ func harmless(e *evidence.Event) bool {
 		return e.Fields["what"] == "destroy"
 	case evidence.KernelLink:
 		return e.Fields["state"] == "up"
+	case evidence.KernelCommand: // what tools such as ethtool and mlxlink ask for, and a card doesn't have
+		return e.Fields["command"] == "ACCESS_REG"
 	case evidence.NCCLAsync, evidence.VerbsAsync:
 		switch e.Fields["event"] {
 		case "port active", "client reregistration", "sm change", "communication established":

@@ -10,7 +10,8 @@ import (
 // All returns the rules, ordered by ID.
 func All() []Rule {
 	return slices.Concat(
-		[]Rule{timeoutRule()}, completionRules(), []Rule{modifyRule()}, memoryRules(), networkRules(), eventRules(),
+		[]Rule{timeoutRule()}, completionRules(), []Rule{modifyRule(), callRule()}, memoryRules(),
+		networkRules(), eventRules(),
 		hangRules(), programRules(), systemRules(), slowRules(),
 		[]Rule{errnoRule()}, symptomRules(), testsRules(),
 		asWitnesses(slices.Concat(ownRules(), comparisonRules(), captureRules())),

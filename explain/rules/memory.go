@@ -51,7 +51,8 @@ func findRegister(f *facts.Facts) []Finding {
 	x := list[0]
 	c := &candidates{}
 	errno := x.Event.Fields["errno"]
-	gpu := x.Event.Fields["gpu"] != "" || x.Event.Fields["call"] == "ibv_reg_dmabuf_mr"
+	gpu := x.Event.Fields["gpu"] != "" || x.Event.Fields["call"] == "ibv_reg_dmabuf_mr" ||
+		x.Event.Kind == evidence.PerftestMemory && firstOf(f, evidence.Setting, "name", "GPU memory") != nil
 	if errno == "12" || errno == "" && !gpu {
 		memoryCauses(f, c, list)
 	}
@@ -125,8 +126,8 @@ func peermem(f *facts.Facts, c *candidates, x *facts.Failure) {
 	if e := firstOf(f, evidence.NVSHMEMPeermem, ""); e != nil {
 		p.supports(strong, e.Text, e.Place)
 	}
-	p.supportsIf(x.Event.Fields["errno"] == "14", strong, "errno 14: the kernel can't pin that "+
-		"address", x.Event.Place).
+	p.supportsIf(x.Event.Fields["errno"] == "14", strong, "errno 14: the kernel can't pin that address",
+		x.Event.Place).
 		todo("lsmod | grep peermem; rdmactl doctor --only gpudirect", "modprobe nvidia-peermem, or the open kernel "+
 			"modules with DMA-BUF").
 		from("Mellanox/nv_peer_memory#36", "Mellanox/gpu_direct_rdma_access#5")
@@ -199,17 +200,7 @@ func unknownToDriver(x *facts.Failure) bool {
 }
 
 func findCreate(f *facts.Facts) []Finding {
-	list := with(
-		of(f, verbKinds...),
-		"call",
-		"ibv_create_cq",
-		"ibv_create_qp",
-		"ibv_create_qp_ex",
-		"ibv_create_cq_ex",
-		"ibv_alloc_pd",
-		"ibv_create_srq",
-		"mlx5dv_create_qp",
-	)
+	list := with(of(f, verbKinds...), "call", createCalls()...)
 	list = append(list, of(f, evidence.UCXDevX)...)
 	if len(list) == 0 {
 		return nil
@@ -217,6 +208,14 @@ func findCreate(f *facts.Facts) []Finding {
 	x := list[0]
 	c := &candidates{}
 	memoryCauses(f, c, list)
+	if n := x.Event.Fields["errno"]; n != "" && n != "12" {
+		c.add("device-limit", "more inline data, depth or scatter entries than the device has, or a transport "+
+			"that it "+
+			"doesn't have", usual).
+			supportsIf(n == "22", strong, "errno 22: an attribute was refused", x.Event.Place).
+			todo("ibv_devinfo -v: max_qp_wr, max_sge, max_cqe", "smaller queues and inline data")
+		refusedCauses(c, x, n)
+	}
 	for _, y := range c.list {
 		if y.Slug == "resource-limit" {
 			y.Title = "the card, or its virtual function, has no more queues"

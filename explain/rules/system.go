@@ -206,6 +206,14 @@ func cmaCauses(c *candidates, x *facts.Failure) {
 	case strings.Contains(event, "REJECTED"):
 		c.add("nobody-listens", "nobody listens on that port, or the program refused", common).
 			todo("the server's process and port", "start it")
+	case strings.Contains(event, "CONNECT_ERROR"):
+		c.add("driver-refuses", "the queue pair could not be connected: an attribute, the route or the device", usual).
+			todo("dmesg of both; rping with the same addresses", "what they say")
+		c.add("udp-blocked", "the peer's answer doesn't arrive", usual).
+			supportsIf(n == "110", strong, "errno 110", x.Event.Place).todo("rdmactl doctor --probe PEER", "the path")
+	case strings.Contains(event, "DEVICE_REMOVAL"):
+		c.add("bad-nic", "the device was removed or reset", common).
+			supports(strong, x.Event.Text, x.Event.Place).todo("dmesg: health, AER, driver", "what dmesg says")
 	case strings.Contains(event, "UNREACHABLE"):
 		c.add("udp-blocked", "the peer doesn't answer: UDP 4791 is dropped, or it is down", common).
 			todo("rdmactl doctor --probe PEER", "the path")

@@ -259,6 +259,8 @@ func perftestPeers() []Symptom { //nolint:funlen // a table
 			Sources:     []string{ptResources}, Standing: evidence.Echo,
 			Lines: []Line{
 				says(Perftest, "resources", ptResources, "Couldn't create IB resources"),
+				says(Perftest, "create-mr", ptResources, "ailed to create MR").not("ibv_"),
+				says(Perftest, "create-mr-old", ptResources, "failed to create mr"),
 				says(Perftest, "cm-resources", ptResources, "Unable to create RDMA_CM resources"),
 				says(Perftest, "allocate-context", ptResources, "Couldn't allocate context"),
 				says(Perftest, "socket-setup", ptResources, "Unable to set up socket connection"),

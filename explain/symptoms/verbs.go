@@ -113,6 +113,8 @@ func verbsLibraries() []Symptom { //nolint:funlen // a table
 			Sources:     []string{vbInit, vbCM, "ovis-hpc/ldms#127"}, Standing: evidence.Origin,
 			Lines: []Line{
 				says(Verbs, "uverbs-abi", vbInit, "couldn't read uverbs ABI version"),
+				says(Verbs, "device-list", "rdma-core, libibverbs/examples",
+					"Failed to get IB devices list").speaks("module-missing"),
 				says(Verbs, "rdmacm-abi", vbCM, "librdmacm: ", "couldn't read ABI version"),
 				says(Verbs, "rdmacm-open", vbCM, "librdmacm: ", "unable to open /dev/infiniband/rdma_cm"),
 				says(Verbs, "rdmacm-devices", vbCM, "librdmacm: ", "no RDMA devices found").as(evidence.Failed),

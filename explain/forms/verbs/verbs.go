@@ -32,7 +32,7 @@ func Perftest() forms.Table { //nolint:funlen // a table
 			"Device         : ", "GID index       : ", "Gid index       : ", "Link type       : ", "Mtu             : ",
 			"BW average", "t_avg[usec]", "IB device ", "No IB devices found", "Couldn't connect to ",
 			"Failed to create AH", "Did not detect devices", "Couldn't create CQ", "Unable to create QP.",
-			"OFED stack does not support DMA-BUF",
+			"OFED stack does not support DMA-BUF", "allocated GPU buffer",
 		},
 		Forms: forms.Rows("perftest", []forms.Row{
 			{
@@ -97,6 +97,11 @@ func Perftest() forms.Table { //nolint:funlen // a table
 			{
 				Name: "dmabuf", Kind: evidence.PerftestMemory, Anchor: "OFED stack does not support DMA-BUF",
 				Source: resources, Parse: forms.Fixed("errno", "95", "gpu", "yes"),
+			},
+			{
+				Name: "gpu", Kind: evidence.Setting, Anchor: "allocated GPU buffer", Info: true,
+				Source: "linux-rdma/perftest, src/cuda_memory.c",
+				Parse:  forms.Fixed("name", "GPU memory", "value", "yes"),
 			},
 			{Name: "no-device", Kind: evidence.PerftestDevice, Anchor: "No IB devices found", Source: resources},
 			{Name: "no-detect", Kind: evidence.PerftestDevice, Anchor: "Did not detect devices", Source: resources},
