@@ -210,7 +210,14 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 			"install rdma-core in the image; build UCX with it").
 		from("sgl-project/sglang#1427", "ai-dynamo/dynamo#1314")
 	hca, p, filtered := variable(f, "NCCL_IB_HCA")
-	c.add("no-device-node", "the container has no /dev/infiniband, or no permission for it", common).
+	node := common
+	if name := missingDevice(named); name != "" { // a device without a device file is listed all the same
+		node = rare
+		c.add("environment-differs", "no device of this node is called "+name+": another name (udev's persistent "+
+			"names), another node, or no provider for it", common).
+			todo("ibv_devices; rdma link", "the name on this node (ibp…, rocep…), or the provider of the device")
+	}
+	c.add("no-device-node", "the container has no /dev/infiniband, or no permission for it", node).
 		supportsIf(refused != nil, strong, "a device was seen and could not be opened", placeOf(refused)...).
 		opposesIf(library != nil, usual, "the library is missing already", placeOf(library)...).
 		todo("ls -l /dev/infiniband in the container; rdmactl detect",
@@ -223,9 +230,11 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 			todo("env | grep UCX_NET_DEVICES against ucx_info -d on each node; rdmactl env lint",
 				"a name of the list, with the port (mlx5_0:1); it can differ between nodes")
 	}
-	c.add("environment-differs", "NCCL_IB_HCA matches no port", rare).
-		supportsIf(filtered, hint, "NCCL_IB_HCA="+hca, p...).
-		todo("rdmactl env lint", "correct the filter")
+	if missingDevice(named) == "" {
+		c.add("environment-differs", "NCCL_IB_HCA matches no port", rare).
+			supportsIf(filtered, hint, "NCCL_IB_HCA="+hca, p...).
+			todo("rdmactl env lint", "correct the filter")
+	}
 	c.add("port-down", "no port is active", rare).
 		todo("rdmactl detect; ibv_devinfo", "bring the port up; a subnet manager on InfiniBand")
 }
@@ -242,6 +251,16 @@ func pluginDemanded(c *candidates, noNetwork *evidence.Event) {
 		todo("NCCL_DEBUG=INFO: the lines NET/Plugin; ls of the folders in LD_LIBRARY_PATH for libnccl-net*.so",
 			"the plugin in the image and its folder in LD_LIBRARY_PATH, NCCL_NET_PLUGIN with its name; or no NCCL_NET").
 		from("NVIDIA/nccl, src/plugin/net.cc")
+}
+
+// missingDevice returns the name of a device that perftest was told to use and didn't find.
+func missingDevice(list []*facts.Failure) string {
+	for _, x := range list {
+		if x.Event.Kind == evidence.PerftestDevice && x.Event.Fields["device"] != "" {
+			return x.Event.Fields["device"]
+		}
+	}
+	return ""
 }
 
 // onlyTCP reports whether the list of devices of UCX has only those of TCP.

@@ -51,6 +51,7 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(Perftest, "find-device", ptResources, "Unable to find the Infiniband/RoCE device"),
 				says(Perftest, "context", ptResources, "Couldn't get context for the device"),
+				says(Perftest, "attributes", ptResources, "Couldn't get device attribute").speaks("no-device-node"),
 				says(Perftest, "link-layer", ptParams, "Couldn't set the link layer").as(evidence.Echo),
 				says(Perftest, "query-port", ptParams, "Error when trying to query port"),
 			},

@@ -27,6 +27,12 @@ func perftestQueues() []Symptom {
 				maybe(Usual, "driver-refuses", "the device doesn't have this transport: iWARP has RC only, EFA "+
 					"SRD and UD only",
 					"ibv_devinfo: transport; again with -c RC", "a transport that the device has (-c)"),
+				maybe(Rare, "missing-library", "perftest was built with an rdma-core that is too old for this "+
+					"device: EFA needs the ibv_wr_* calls", "the line 'ibv_wr* API' of the header; perftest's build",
+					"build perftest against the rdma-core (EFA installer) in use", Clue{
+						Weight: Strong,
+						Driver: "efa", Text: "the device is EFA",
+					}),
 				maybe(Rare, "resource-limit", "the card or its virtual function has no more queue pairs",
 					"rdma resource show; ibv_devinfo -v: max_qp", "fewer queue pairs (-q)"),
 			},

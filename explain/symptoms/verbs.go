@@ -240,6 +240,7 @@ func verbsCM() []Symptom { //nolint:funlen // a table
 					"rdma_resolve_addr: ").not(otherPrograms...),
 				says(Verbs, "listen-errno", "rdma_listen(3)", "rdma_listen: ").not(otherPrograms...),
 				says(Verbs, "listen-failed", "rdma_listen(3)", "rdma_listen", "fail").not(otherPrograms...),
+				says(Verbs, "create-ep", "rdma_create_ep(3)", "rdma_create_ep: ").not(otherPrograms...),
 				says(Verbs, "resolve-route", "rdma_resolve_route(3)", "rdma_resolve_route",
 					"fail").not(otherPrograms...),
 				says(Verbs, "resolve-route-errno", "rdma_resolve_route(3)",

@@ -247,11 +247,18 @@ func Other() forms.Table {
 				Name: "call", Kind: evidence.VerbsError, Anchor: "ibv_", Source: "ibv_*(3)",
 				Parse: func(m, before string, f evidence.Fields) bool {
 					end := strings.IndexAny(m, " (:,;.")
-					if end < 0 || !failed(m) || code(before, m) {
+					if end < 0 || !failed(m) && posix.FromText(m) == "" || code(before, m) {
 						return false
 					}
 					f["call"], f["errno"] = m[:end], posix.Errno(m)
 					return true
+				},
+			},
+			{
+				Name: "cm-create-qp", Kind: evidence.VerbsError, Anchor: "rdma_create_qp", Source: "rdma_create_qp(3)",
+				Parse: func(m, before string, f evidence.Fields) bool {
+					f["call"], f["errno"] = "ibv_create_qp", posix.Errno(m)
+					return (failed(m) || f["errno"] != "") && !code(before, m)
 				},
 			},
 			{
