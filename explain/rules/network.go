@@ -200,11 +200,14 @@ func findOnlyTCP(f *facts.Facts) []Finding {
 
 func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, named []*facts.Failure) {
 	refused := firstOf(f, evidence.NCCLVerb, "call", "ibv_open_device", "ibv_query_device")
+	provider := firstOf(f, evidence.Symptom, "line", "no-userspace-driver", "driver-private", "driver-undefined")
 	c.add("missing-library", "the image has no libibverbs (rdma-core), or a program without support for it", usual).
 		supportsIf(library != nil, decisive, "libibverbs can't be opened", placeOf(library)...).
 		supportsIf(onlyTCP(named), decisive, "UCX lists only TCP devices: built or shipped without its InfiniBand "+
 			"modules",
 			places(named)...).
+		supportsIf(provider != nil, strong, "libibverbs has no provider for a device of the kernel",
+			placeOf(provider)...).
 		opposesIf(refused != nil, strong, "the library was there: it could not open a device", placeOf(refused)...).
 		todo("ibv_devices in the container; ldconfig -p | grep ibverbs; ucx_info -d",
 			"install rdma-core in the image; build UCX with it").

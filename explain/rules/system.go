@@ -79,9 +79,14 @@ func kernelRules() []Rule {
 			evidence.KernelModule,
 			[]string{"Mellanox/nv_peer_memory#79"},
 			func(c *candidates, x *facts.Failure) {
-				c.add("peermem-build", "the module was built for another OFED, or for none", common).
-					supportsIf(strings.Contains(x.Event.Fields["module"], "peer"), strong, x.Event.Text, x.Event.Place).
-					todo("dmesg: unknown symbol", "reinstall the driver after OFED, or use DMA-BUF").
+				slug, title := "module-build", "the module was built for another kernel or RDMA stack than those "+
+					"that run"
+				if strings.Contains(x.Event.Fields["module"], "peer") {
+					slug, title = "peermem-build", "the module was built for another OFED, or for none"
+				}
+				c.add(slug, title, common+strong).supports(hint, x.Event.Text, x.Event.Place).
+					todo("dmesg: unknown symbol; modinfo -F vermagic of the module; uname -r",
+						"reinstall the driver after OFED, or use DMA-BUF; rebuild the module for this kernel").
 					from("Mellanox/nv_peer_memory#79")
 			},
 		),
@@ -207,7 +212,8 @@ func cmaCauses(c *candidates, x *facts.Failure) {
 		c.add("nobody-listens", "nobody listens on that port, or the program refused", common).
 			todo("the server's process and port", "start it")
 	case strings.Contains(event, "CONNECT_ERROR"):
-		c.add("driver-refuses", "the queue pair could not be connected: an attribute, the route or the device", usual).
+		c.add("driver-refuses", "the queue pair could not be connected: an attribute, the route or the device",
+			usual).
 			todo("dmesg of both; rping with the same addresses", "what they say")
 		c.add("udp-blocked", "the peer's answer doesn't arrive", usual).
 			supportsIf(n == "110", strong, "errno 110", x.Event.Place).todo("rdmactl doctor --probe PEER", "the path")
