@@ -131,6 +131,11 @@ func peermem(f *facts.Facts, c *candidates, x *facts.Failure) {
 		todo("lsmod | grep peermem; rdmactl doctor --only gpudirect", "modprobe nvidia-peermem, or the open kernel "+
 			"modules with DMA-BUF").
 		from("Mellanox/nv_peer_memory#36", "Mellanox/gpu_direct_rdma_access#5")
+	n := x.Event.Fields["errno"]
+	c.add("driver-refuses", "the card's driver or this rdma-core has no DMA-BUF for memory regions", rare).
+		supportsIf(n == "93" || n == "95", strong+strong, "errno "+n+": not supported", x.Event.Place).
+		todo("uname -r (5.12 or later); ofed_info -s; the rdma-core in the container",
+			"nvidia-peermem without DMA-BUF, or a kernel, OFED and rdma-core (34) with it")
 	b := c.add("peermem-build", "the module was built for another OFED", rare)
 	if e := firstOf(f, evidence.KernelSymbol, ""); e != nil {
 		b.supports(decisive, e.Text, e.Place)

@@ -200,7 +200,8 @@ func findOnlyTCP(f *facts.Facts) []Finding {
 
 func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, named []*facts.Failure) {
 	refused := firstOf(f, evidence.NCCLVerb, "call", "ibv_open_device", "ibv_query_device")
-	provider := firstOf(f, evidence.Symptom, "line", "no-userspace-driver", "driver-private", "driver-undefined")
+	provider := firstOf(f, evidence.Symptom, "line", "no-userspace-driver", "driver-private", "driver-undefined",
+		"config-directory")
 	c.add("missing-library", "the image has no libibverbs (rdma-core), or a program without support for it", usual).
 		supportsIf(library != nil, decisive, "libibverbs can't be opened", placeOf(library)...).
 		supportsIf(onlyTCP(named), decisive, "UCX lists only TCP devices: built or shipped without its InfiniBand "+
