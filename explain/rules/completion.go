@@ -96,7 +96,7 @@ func findLocalProtection(f *facts.Facts) []Finding {
 		supportsIf(gdr != nil, hint, "the path uses GPU Direct RDMA", placeOf(gdr)...).
 		todo("lsmod | grep peermem; dmesg | grep -i peer", "reinstall the driver after OFED, or use DMA-BUF")
 	_, nccl := f.Library("nccl")
-	plain := gdr == nil && !nccl && x.Event.Kind == evidence.VerbsCompletion
+	plain := gdr == nil && !nccl && softwareDevice(f) == nil && x.Event.Kind == evidence.VerbsCompletion
 	c.add("memory-freed", "the program freed or unmapped registered memory, or posts a wrong address or key", rare).
 		supportsIf(gdr == nil, hint, "no line shows GPU Direct RDMA").
 		supportsIf(plain, strong, "the program uses verbs itself, and no line shows GPU memory", x.Event.Place).

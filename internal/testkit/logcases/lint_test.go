@@ -173,25 +173,6 @@ func TestExpectations(t *testing.T) {
 		}
 		lintFamily(t, &c)
 	}
-	for _, s := range symptoms.All() {
-		for _, c := range s.Causes {
-			used[c.Slug] = true
-			if _, ok := slugOf(c.Slug); !ok {
-				t.Errorf("%s: unknown slug %q", s.ID, c.Slug)
-			}
-		}
-	}
-	for _, s := range Slugs() {
-		if !used[s.Name] && !slices.Contains(unusedSlugs, s.Name) {
-			t.Errorf("slug %s is used by no case and no symptom", s.Name)
-		}
-	}
-}
-
-// unusedSlugs are slugs that programs may give and no thread of the corpus needs.
-var unusedSlugs = []string{
-	"defect:nccl-gid-version-read", "defect:nccl-e810-lid", "defect:rxe-5.10", "rnr-timer", "sriov-off",
-	"memory-freed", "fd-limit",
 }
 
 // lintFamily checks what a family needs.
