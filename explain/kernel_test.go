@@ -36,12 +36,18 @@ func TestKernelOtherTime(t *testing.T) {
 	flap := func(time string) string {
 		return "2026-01-02T" + time + " n1 kernel: mlx5_core 0000:5e:00.0 eth2: Link down\n"
 	}
+	const (
+		pages  = "2026-01-02T04:41:00 n1 kernel: Memory failure: 0x1f3a2: recovery action for LRU page: Recovered\n"
+		module = "2026-01-02T04:41:00 n1 kernel: nvme_rdma: disagrees about version of symbol rdma_create_id\n"
+	)
 	for _, c := range []struct {
 		name, kernel, want string
 	}{
 		{"five hours before", flap("04:41:00"), "spdk-connect"},
 		{"ten minutes before", flap("09:50:00"), "link-down"},
 		{"perhaps another zone", flap("08:59:30"), "link-down"},
+		{"a page that failed at night", pages, "spdk-connect"},
+		{"a module that can't be loaded since the start", module, "module-format"},
 	} {
 		d := explainAll(t, "a-dmesg", c.kernel, "job", job)
 		if len(d.Findings) == 0 || d.Findings[0].Name != c.want {

@@ -15,8 +15,9 @@ func passing(e *evidence.Event) bool {
 		evidence.KernelCommand, evidence.KernelIOMMU, evidence.KernelReset:
 		return true
 	case evidence.Symptom:
+		// from mlx5-probe to peermem, drivers and modules that can't start; not mlx5-recovery
 		id := e.Fields["symptom"]
-		lasts := strings.HasPrefix(id, "RDX-56") || strings.HasPrefix(id, "RDX-57")
+		lasts := id >= "RDX-560" && id <= "RDX-574" && id != "RDX-561"
 		return kernelKind(e) && !lasts
 	}
 	return false
