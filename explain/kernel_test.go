@@ -38,6 +38,7 @@ func TestKernelOtherTime(t *testing.T) {
 	}
 	const (
 		pages  = "2026-01-02T04:41:00 n1 kernel: Memory failure: 0x1f3a2: recovery action for LRU page: Recovered\n"
+		bad    = "2026-01-02T04:41:00 n1 kernel: mlx5_core 0000:03:00.0: handling bad device here\n"
 		module = "2026-01-02T04:41:00 n1 kernel: nvme_rdma: disagrees about version of symbol rdma_create_id\n"
 	)
 	for _, c := range []struct {
@@ -47,11 +48,39 @@ func TestKernelOtherTime(t *testing.T) {
 		{"ten minutes before", flap("09:50:00"), "link-down"},
 		{"perhaps another zone", flap("08:59:30"), "link-down"},
 		{"a page that failed at night", pages, "spdk-connect"},
+		{"a card recovered at night", bad, "spdk-connect"},
 		{"a module that can't be loaded since the start", module, "module-format"},
 	} {
 		d := explainAll(t, "a-dmesg", c.kernel, "job", job)
 		if len(d.Findings) == 0 || d.Findings[0].Name != c.want {
 			t.Errorf("%s: first finding is not %s: %+v", c.name, c.want, d.Findings)
+		}
+	}
+}
+
+// A queue pair's line of the kernel is reported alone only: the program's own says more.
+func TestKernelQueuePair(t *testing.T) {
+	const line = "infiniband irdma0: abnormal ae_id = 0x10b bool qp=1 qp_id = 5, ae_src=4\n"
+	const job = "nvme_rdma.c:1064:x: *ERROR*: RDMA address resolution error\n"
+	for _, c := range []struct{ job, want string }{{"", "queue-pair-event"}, {job, "spdk-connect"}} {
+		d := explainAll(t, "a-dmesg", line, "job", c.job)
+		if len(d.Findings) != 1 || d.Findings[0].Name != c.want {
+			t.Errorf("%q: %s is not the only finding: %+v", c.job, c.want, d.Findings)
+		}
+	}
+}
+
+// Calls of libibverbs, and the first cause by error number.
+func TestVerbsCalls(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"ibv_open_device failed: errno 24", "fd-limit"},
+		{"ibv_open_device failed: errno 13", "not-privileged"},
+		{"ibv_fork_init failed: errno 22", "fork-support"},
+		{"ibv_create_flow failed: errno 95", "driver-refuses"},
+	} {
+		d := explainAll(t, "job", c.line+"\n")
+		if len(d.Findings) == 0 || len(d.Findings[0].Causes) == 0 || d.Findings[0].Causes[0].Cause != c.want {
+			t.Errorf("%s\nfirst cause is not %s: %+v", c.line, c.want, d.Findings)
 		}
 	}
 }
