@@ -73,7 +73,7 @@ func TestKernelQueuePair(t *testing.T) {
 // Calls of libibverbs, and the first cause by error number.
 func TestVerbsCalls(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{"ibv_open_device failed: errno 24", "fd-limit"},
+		{"ibv_open_device failed: errno 24", "file-limit"},
 		{"ibv_open_device failed: errno 13", "not-privileged"},
 		{"ibv_fork_init failed: errno 22", "fork-support"},
 		{"ibv_create_flow failed: errno 95", "driver-refuses"},

@@ -211,7 +211,7 @@ func (f *Failure) like(g *Failure) bool {
 		f.PeerAddress == g.PeerAddress && f.Event.Fields["status"] == g.Event.Fields["status"] &&
 		f.Event.Fields["call"] == g.Event.Fields["call"] && f.Event.Fields["errno"] == g.Event.Fields["errno"] &&
 		f.Event.Fields["event"] == g.Event.Fields["event"] && f.Event.Fields["what"] == g.Event.Fields["what"] &&
-		f.Event.Fields["line"] == g.Event.Fields["line"]
+		f.Event.Fields["line"] == g.Event.Fields["line"] && f.Event.Fields["symptom"] == g.Event.Fields["symptom"]
 }
 
 // peer returns the node with an address, a GID or a name, if one is known, other than the node that
@@ -300,6 +300,10 @@ func compareFailures(a, b *Failure, timed bool, files map[string]int) int {
 	return cmp.Or(cmp.Compare(files[a.Event.Place.File], files[b.Event.Place.File]),
 		cmp.Compare(a.Event.Place.Line, b.Event.Place.Line))
 }
+
+// Weak reports that a failure is of a program that waited for others, or of a line that says only
+// that something failed.
+func (f *Failure) Weak() bool { return depth(f.Event) >= 2 }
 
 // depth is 0 for what cuts off a node by itself, 2 for programs that waited for others, 3 for
 // warnings of no known form, and 1 for all other failures.

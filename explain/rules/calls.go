@@ -44,7 +44,7 @@ func findCall(f *facts.Facts) []Finding {
 	call, errno := x.Event.Fields["call"], x.Event.Fields["errno"]
 	callCauses(c, x, call)
 	refusedCauses(c, x, errno)
-	c.add("fd-limit", "the process has no more file descriptors", rare).
+	c.add("file-limit", "the process has no more file descriptors", rare).
 		supportsIf(errno == "24" || errno == "23", decisive, "errno "+errno, x.Event.Place).
 		todo("ulimit -n; ls /proc/PID/fd | wc -l", "a higher limit: LimitNOFILE, ulimit -n")
 	return []Finding{{

@@ -27,7 +27,8 @@ func asWitnesses(list []Rule) []Rule {
 }
 
 // Judge applies the rules and returns their findings: those of the likely origin first, then the
-// others in the order of their failures, then those without a failure, harmless ones last.
+// others in the order of their failures; those without a failure come before failures of programs
+// that only waited and of lines that say too little, harmless ones last.
 func Judge(f *facts.Facts, all []Rule) []Finding {
 	var findings []Finding
 	for i := range all {
@@ -53,14 +54,20 @@ func Judge(f *facts.Facts, all []Rule) []Finding {
 	for i, failure := range f.Failures {
 		order[failure] = i
 	}
+	weak := slices.IndexFunc(f.Failures, (*facts.Failure).Weak)
+	if weak < 0 {
+		weak = len(f.Failures)
+	}
 	position := func(x *Finding) int {
 		switch i, ok := order[x.Failure]; {
 		case x.Harmless:
 			return len(order) + 1
+		case ok && x.Failure != nil && i >= weak:
+			return i + 1
 		case ok && x.Failure != nil:
 			return i
 		default:
-			return len(order)
+			return weak
 		}
 	}
 	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(position(&a), position(&b)) })

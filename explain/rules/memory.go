@@ -213,7 +213,7 @@ func findCreate(f *facts.Facts) []Finding {
 	x := list[0]
 	c := &candidates{}
 	memoryCauses(f, c, list)
-	if n := x.Event.Fields["errno"]; n != "" && n != "12" {
+	if n := x.Event.Fields["errno"]; n != "" && n != "12" && !unknownToDriver(x) {
 		c.add("device-limit", "more inline data, depth or scatter entries than the device has, or a transport "+
 			"that it "+
 			"doesn't have", usual).

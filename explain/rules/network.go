@@ -355,7 +355,8 @@ func findConnect(f *facts.Facts) []Finding {
 			none = append(none, e)
 		}
 	}
-	if len(list)+len(fault)+len(none) == 0 {
+	retry := oddRetry(f)
+	if len(list)+len(fault)+len(none) == 0 && retry == nil {
 		return nil
 	}
 	all := slices.Concat(fault, list)
@@ -371,6 +372,10 @@ func findConnect(f *facts.Facts) []Finding {
 			break
 		}
 	}
+	if retry != nil {
+		address := retry.Fields["address"]
+		iface.supports(strong, address+" is "+oddAddress(address), retry.Place)
+	}
 	iface.supportsIf(len(with(list, "errno", "113", "101")) > 0, hint, "no route leads to that address")
 	iface.todo("ip -br address on all nodes, against the address in the line",
 		"NCCL_SOCKET_IFNAME (GLOO_SOCKET_IFNAME for Gloo) with the interface on the nodes' common network").
@@ -385,6 +390,9 @@ func findConnect(f *facts.Facts) []Finding {
 		supportsIf(len(with(list, "errno", "110", "113")) > 0, hint, "no answer, or no route").
 		opposesIf(len(list) == 0, common, "no connection was tried").
 		todo("nc -vz ADDRESS PORT", "open the ports between the nodes")
+	if retry != nil {
+		none = append(none, retry)
+	}
 	finding := Finding{Events: append(none, events(all)...), Causes: c.causes()}
 	switch {
 	case len(list) > 0:
@@ -392,6 +400,8 @@ func findConnect(f *facts.Facts) []Finding {
 		finding.What = fmt.Sprintf("%s could not connect to %s by TCP", where(list[0]), toward(list[0]))
 	case len(fault) > 0:
 		finding.Failure, finding.What = fault[0], where(fault[0])+" could not make a TCP socket"
+	case retry != nil:
+		finding.What = "NCCL tries to connect to " + retry.Fields["address"] + " in vain"
 	default:
 		finding.What = "no interface for TCP was found"
 	}
@@ -406,6 +416,20 @@ func linePlaces(list []*evidence.Event) []evidence.Place {
 	return out
 }
 
+// oddRetry returns a connection that NCCL tries again and again to an address that other nodes
+// can't reach, nil if there is none.
+func oddRetry(f *facts.Facts) *evidence.Event {
+	for e := range f.Store.Of(evidence.NCCLConnectRetry) {
+		if why := oddAddress(e.Fields["address"]); why != "" && why != loopback {
+			return e
+		}
+	}
+	return nil
+}
+
+// loopback is what [oddAddress] says of addresses that work on one node.
+const loopback = "a loopback address"
+
 // oddAddress says why other nodes can't reach an address, "" if they may.
 func oddAddress(s string) string {
 	a, err := netip.ParseAddr(s)
@@ -414,7 +438,7 @@ func oddAddress(s string) string {
 	}
 	switch a = a.Unmap(); {
 	case a.IsLoopback():
-		return "a loopback address"
+		return loopback
 	case a.IsLinkLocalUnicast():
 		return "a link-local address"
 	case netip.MustParsePrefix("172.17.0.0/16").Contains(a):
@@ -480,7 +504,7 @@ func findGloo(f *facts.Facts) []Finding {
 	x := list[0]
 	c := &candidates{}
 	loop := c.add("loopback-address", "the host's name resolves to a loopback address", usual)
-	if oddAddress(x.Event.Fields["remote"]) == "a loopback address" {
+	if oddAddress(x.Event.Fields["remote"]) == loopback {
 		loop.supports(decisive, x.Event.Fields["remote"]+" is a loopback address", x.Event.Place)
 	}
 	if e := symptom(f, "gloo-local-fallback"); e != nil {

@@ -88,6 +88,28 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
+			ID: "RDX-583", Name: "nvme-host-identity", Title: "the name or ID of this NVMe host is missing or wrong",
+			Explanation: "A host has one NQN and one ID, in /etc/nvme. The kernel refuses a connection without a " +
+				"name, and " +
+				"a second name for the same ID.",
+			Sources:  []string{knFabric, "linux-nvme/nvme-cli#622", "kubernetes-csi/csi-driver-nvmf#34"},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				says(Kernel, "nvme-same-hostid", knFabric, "found same hostid ", "but different hostnqn").
+					decides("host-nqn"),
+				says(Kernel, "nvme-same-hostnqn", knFabric, "found same hostnqn ", "but different hostid").
+					decides("host-nqn"),
+				says(Kernel, "nvme-no-hostnqn", knFabric, "missing value 'hostnqn=").decides("host-nqn"),
+				says(Kernel, "nvme-no-hostid", knFabric, "missing value 'hostid=").decides("host-nqn"),
+				says(Kernel, "nvme-bad-hostid", knFabric, "Invalid hostid ").decides("host-nqn"),
+			},
+			Causes: []Cause{
+				maybe(Common, "host-nqn", "the host's NQN or ID is empty, or doesn't fit the other one",
+					"cat /etc/nvme/hostnqn /etc/nvme/hostid; --hostnqn and --hostid of the command",
+					"nvme gen-hostnqn > /etc/nvme/hostnqn; one pair of NQN and ID for each host"),
+			},
+		},
+		{
 			ID: "RDX-541", Name: "nvme-rdma-connect", Title: "NVMe over RDMA could not connect to the target",
 			Explanation: "The host's side of rdma_cm failed. -111 and -104: nobody listens there with RDMA, or " +
 				"the target refused; -110: no answer; -19 and -22: the device can't do it.",

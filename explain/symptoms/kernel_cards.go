@@ -11,16 +11,16 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 				"reads as 65535, hangs.",
 			Sources: []string{knMlx5 + "/main.c", "pocopico/rp-ext#129"}, Standing: evidence.Origin,
 			Lines: []Line{
-				says(Kernel, "mlx5-hca-cap", knMlx5+"/main.c", "handle_hca_cap failed").speaks("version-mismatch"),
+				says(Kernel, "mlx5-hca-cap", knMlx5+"/main.c", "handle_hca_cap failed").speaks("driver-firmware"),
 				says(Kernel, "mlx5-preinit", knMlx5+"/main.c", "initializing state, "+
 					"aborting").decides("card-firmware"),
 				says(Kernel, "mlx5-dead", knMlx5+"/main.c", "firmware version: 65535.65535").decides("card-firmware"),
 				says(Kernel, "mlx5-command-interface", knMlx5+"/main.c",
 					"Failed initializing command interface").speaks("card-firmware"),
 				says(Kernel, "mlx5-issi", knMlx5+"/main.c", "mlx5_core",
-					"failed to set issi").speaks("version-mismatch"),
+					"failed to set issi").speaks("driver-firmware"),
 				says(Kernel, "mlx5-driver-too-old", knMlx5+"/cmd.c", "Driver cmdif rev(",
-					"differs from firmware").decides("version-mismatch"),
+					"differs from firmware").decides("driver-firmware"),
 				says(Kernel, "mlx5-load", knMlx5+"/main.c", "mlx5_load_one failed with error "+
 					"code").as(evidence.Vague),
 				says(Kernel, "mlx5-init-one", knMlx5+"/main.c", "mlx5_init_one failed with error "+
@@ -33,7 +33,7 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 					"Missing registers BAR").speaks("card-hardware"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "version-mismatch", "driver and firmware don't fit: the kernel's mlx5_core is too "+
+				maybe(Usual, "driver-firmware", "driver and firmware don't fit: the kernel's mlx5_core is too "+
 					"old for this card or firmware, or was built wrongly for this kernel",
 					"modinfo mlx5_core; the firmware version in dmesg; another kernel or OFED",
 					"a newer kernel or OFED for the driver, or the firmware of the driver's time", onErrno(Hint,

@@ -82,8 +82,8 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 				intelMPI.says("fabric-intel", "fabric is not available and fallback fabric is not enabled"),
 				source{Libfabric, "mercury-hpc/mercury, src/na/na_ofi.c"}.
 					says("getinfo-mercury", "fi_getinfo failed, rc: -61"),
-				ofiPlugin.says("ofi-no-provider", "find any optimal provider", "NET/OFI"),
-				ofiPlugin.says("ofi-no-eligible", "No eligible providers were found", "NET/OFI"),
+				ofiPlugin.says("ofi-no-provider", "find any optimal provider", "NET/OFI").as(evidence.Vague),
+				ofiPlugin.says("ofi-no-eligible", "No eligible providers were found", "NET/OFI").as(evidence.Vague),
 			},
 			Causes: []Cause{
 				ofiWithoutDevice(

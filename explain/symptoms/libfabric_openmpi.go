@@ -237,8 +237,8 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-498", Name: "ucc", Title: "UCC, the library for collectives, can't serve the job",
-			Explanation: "UCC's collectives go over transport layers (TL): ucp, nccl, rccl, cuda, sharp. A layer that " +
-				"can't be opened says why in its own line before, such as one of UCX.",
+			Explanation: "UCC's collectives go over transport layers (TL): ucp, nccl, rccl, cuda, sharp. A layer " +
+				"that can't be opened says why in its own line before, such as one of UCX.",
 			Sources: []string{
 				"openucx/ucc, src/core/ucc_context.c", "openucx/ucc, src/components/mc/ucc_mc.c",
 			},

@@ -115,8 +115,7 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(Perftest, "no-gpu-option", "getopt(3)", "unrecognized option",
 					"--use_").decides("missing-library"),
-				says(Perftest, "dmabuf-options", ptParams, "DMA-BUF cannot be used without "+
-					"").speaks("environment-differs"),
+				says(Perftest, "dmabuf-options", ptParams, "DMA-BUF cannot be used without ").speaks("setting-wrong"),
 				says(Perftest, "bad-mtu", ptParams, " Invalid MTU - ").speaks("mtu-too-small"),
 				says(Perftest, "ud-max", ptComm, "Max message size in UD cannot be greater than "+
 					"MTU").speaks("mtu-too-small"),
@@ -129,6 +128,8 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 					"distributions have none", "ib_write_bw --help | grep use_",
 					"build it: ./configure CUDA_H_PATH=/usr/local/cuda/include/cuda.h --enable-cudart, or "+
 						"--enable-rocm"),
+				maybe(Rare, "setting-wrong", "the options are wrong together, or in the wrong order: perftest reads "+
+					"them one by one", "the order of the options", "--use_cuda=N before --use_cuda_dmabuf"),
 				maybe(Rare, "mtu-too-small", "the size or MTU doesn't fit the port's MTU", "ibv_devinfo: active_mtu",
 					"a value that the port has; UD carries one MTU"),
 				maybe(Rare, "pkey", "the index isn't in the port's table of partition keys",

@@ -50,7 +50,7 @@ func markers() []string {
 		"NCCL INFO ", "NCCL WARN ", "NCCL version ", "RCCL version", "] misc/", "] include/", "] transport/",
 		// Programs print the last warning of NCCL without its prefix.
 		"NET/IB : Got completion", "NET/IB: Got completion", "NET/OFI ", "Call to ibv_", "socketProgress",
-		"socketPollConnect", "Connection closed by remote peer", "socketStartConnect",
+		"socketPollConnect", "Connection closed by remote peer", "socketStartConnect", "WARN Socket creation failed",
 		" is neither AF_INET(",
 	}
 }

@@ -76,7 +76,6 @@ func Slugs() []Slug { //nolint:funlen // a table
 		// resources
 		{Name: "memlock", Meaning: "limit of locked memory too small"},
 		{Name: "no-cma", Meaning: "the kernel has no contiguous memory area"},
-		{Name: "fd-limit", Meaning: "the process has no more file descriptors"},
 		{Name: "memory-freed", Meaning: "registered memory was freed or unmapped too early, or its key is wrong"},
 		{Name: "resource-limit", Meaning: "limit of queue pairs, completion queues, regions or UARs"},
 		{Name: "stale-rkey", Meaning: "remote key of a freed region or of another device"},
