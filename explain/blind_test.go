@@ -157,3 +157,23 @@ func TestRedactNames(t *testing.T) {
 		}
 	}
 }
+
+// A log with a line of an unknown program that says that something failed isn't healthy, and the
+// line is shown; a log of unknown programs only stays unknown.
+func TestTroublesAreNotHealthy(t *testing.T) {
+	for _, line := range []string{
+		"Segmentation fault (core dumped)", "make: *** [Makefile:20: all] Error: new", "panic: new",
+		"2026-03-01 10:00:00 ERROR new",
+	} {
+		if d := explainAll(t, "job.log", header+line+"\n"); d.Verdict != explain.VerdictUnknown ||
+			len(d.Unexplained) != 1 || !strings.HasSuffix(line, d.Unexplained[0].Text) {
+			t.Errorf("%s: verdict = %s, unexplained %v", line, d.Verdict, d.Unexplained)
+		}
+		if d := explainAll(t, "job.log", line+"\n"); d.Verdict != explain.VerdictNothing {
+			t.Errorf("%s alone: verdict = %s, want nothing", line, d.Verdict)
+		}
+	}
+	if d := explainAll(t, "job.log", header+"0 errors, no error: fine\n"); d.Verdict != explain.VerdictHealthy {
+		t.Errorf("no errors: verdict = %s, want healthy", d.Verdict)
+	}
+}

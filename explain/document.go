@@ -208,7 +208,7 @@ func (r *Report) Verdict() Verdict {
 		return VerdictNothing
 	case slices.ContainsFunc(r.Findings, func(f rules.Finding) bool { return len(f.Causes) > 0 }):
 		return VerdictFault
-	case len(r.Facts.Failures) > 0:
+	case len(r.Facts.Failures) > 0, r.Facts.Store.Has(evidence.OtherTrouble):
 		return VerdictUnknown
 	case !judged:
 		return VerdictFacts
@@ -269,8 +269,19 @@ func unexplained(r *Report) []LineDocument {
 			list = append(list, LineDocument{Place: x.Event.Place, Text: x.Event.Text, Count: x.Event.Count})
 		}
 	}
+	if len(list) > 0 || slices.ContainsFunc(r.Findings, func(f rules.Finding) bool { return len(f.Causes) > 0 }) {
+		return list
+	}
+	for e := range r.Facts.Store.Of(evidence.OtherTrouble) {
+		if len(list) < maxTroubles {
+			list = append(list, LineDocument{Place: e.Place, Text: e.Text, Count: e.Count})
+		}
+	}
 	return list
 }
+
+// maxTroubles is how many lines of unknown programs are shown.
+const maxTroubles = 5
 
 func findingDocument(f *rules.Finding) FindingDocument {
 	d := FindingDocument{

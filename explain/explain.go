@@ -80,6 +80,7 @@ var programs = sync.OnceValue(func() *forms.Set {
 		forms.Symptoms(symptoms.Verbs, nil),
 		torch.Hangs(), verbs.Pasted(),
 		fabric.Kubernetes(), fabric.Commands(), torch.Table(), ucx.Libfabric(), verbs.Other(),
+		forms.Troubles(),
 	)
 })
 

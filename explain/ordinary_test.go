@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/logline"
 )
 
@@ -62,6 +63,9 @@ func readText(text string) (events []string, recognized int) {
 	lines.Wanted = matcher.Wants
 	for lines.Next() {
 		for _, e := range matcher.Read(lines.Line()) {
+			if e.Kind == evidence.OtherTrouble {
+				continue // says nothing by itself
+			}
 			events = append(events, fmt.Sprintf("%s %s: %s", e.Place, e.Form, e.Text))
 		}
 	}

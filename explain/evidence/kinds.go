@@ -8,6 +8,9 @@ const Symptom Kind = "symptom"
 // something failed. Field "program" is the program.
 const OtherFailure Kind = "failure.other"
 
+// OtherTrouble is the kind of lines of unknown programs that say that something failed.
+const OtherTrouble Kind = "trouble.other"
+
 // Kinds of events of NCCL and RCCL, with their fields in brackets. Field "library" is "nccl" or
 // "rccl"; devices are verbs devices without port, and "port" is beside them.
 const (

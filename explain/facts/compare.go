@@ -64,6 +64,7 @@ func differencesOf(f *Facts) []Difference {
 		}
 	}
 	compare("network", func(n *Node) []Value { return n.Networks })
+	compare("network plugin", func(n *Node) []Value { return n.Plugins })
 	compare("devices", func(n *Node) []Value { return joined(n, deviceNames) })
 	compare("link", func(n *Node) []Value { return joined(n, links) })
 	compare("MTU", func(n *Node) []Value { return joined(n, mtus) })

@@ -61,6 +61,8 @@ type Node struct {
 	Job int
 	// Started and Completed are the ranks whose initialization did.
 	Started, Completed []int
+	// Plugins says whether NCCL loaded an external network plugin: "an external plugin", or "none".
+	Plugins []Value
 	// LIDs reports that a program has printed a LID that isn't 0: the port is InfiniBand.
 	LIDs bool
 	// NoDevice reports that NCCL found no RDMA device there.

@@ -160,12 +160,24 @@ func (c *collector) inferNetworks() {
 	for _, n := range c.facts.Nodes {
 		switch {
 		case len(n.Networks) > 0:
+		case len(n.Sockets) > 0 && c.usesIB(n): // both are listed, before the decision
+			n.Networks = []Value{{Text: "IB", Places: n.Sockets[0].Places}}
 		case len(n.Sockets) > 0:
 			n.Networks = []Value{{Text: "Socket", Places: n.Sockets[0].Places}}
 		case len(n.NoDevice) == 0 && c.listed[n]:
 			n.Networks = []Value{{Text: "IB", Places: n.Devices[0].Places}}
 		}
 	}
+}
+
+// usesIB reports whether a channel of a node goes over NCCL's own transport for InfiniBand and RoCE.
+func (c *collector) usesIB(n *Node) bool {
+	for e := range c.facts.Store.Of(evidence.NCCLChannel) {
+		if e.Fields["network"] == "IB" && c.node(e.Process) == n {
+			return true
+		}
+	}
+	return false
 }
 
 // nodeFact takes what an event says of its node.
@@ -175,6 +187,8 @@ func (c *collector) nodeFact(e *evidence.Event) {
 	case evidence.NCCLNetwork:
 		n := c.node(e.Process)
 		n.Networks = addValue(n.Networks, f["network"], e.Place)
+	case evidence.NCCLPlugin:
+		c.pluginFact(e)
 	case evidence.NCCLEnv:
 		n := c.node(e.Process)
 		n.set(f["name"], f["value"], e.Place)
@@ -210,6 +224,18 @@ func (c *collector) nodeFact(e *evidence.Event) {
 		default:
 			n.Completed, n.Ranks = insert(n.Completed, rank), insert(n.Ranks, rank)
 		}
+	}
+}
+
+// pluginFact notes whether a node has an external network plugin: libnccl-net.so, and not one of the
+// plugins that are part of NCCL.
+func (c *collector) pluginFact(e *evidence.Event) {
+	n := c.node(e.Process)
+	switch name := e.Fields["name"]; {
+	case strings.Contains(e.Text, "libnccl-net") && e.Fields["state"] == "missing":
+		n.Plugins = addValue(n.Plugins, "none", e.Place)
+	case e.Fields["state"] == "loaded" && (strings.Contains(name, "libnccl-net") || strings.HasPrefix(name, "IBext")):
+		n.Plugins = addValue(n.Plugins, "an external plugin", e.Place)
 	}
 }
 

@@ -127,7 +127,9 @@ func (m *Matcher) Read(l *evidence.Line) []*evidence.Event {
 			l.Text = whole
 		}
 		if len(m.found) > 0 {
-			m.counts[t.Program]++
+			if t.Program != "" {
+				m.counts[t.Program]++
+			}
 			return m.found
 		}
 	}

@@ -64,6 +64,13 @@ func completionRules() []Rule {
 			Sources:     []string{"kvcache-ai/Mooncake#3868"},
 			Find:        findLength,
 		},
+		{
+			ID: "RDX-108", Name: "local-operation", Title: "the card could not execute a request: local QP operation error",
+			Explanation: "The card found the request itself wrong: an operation that it doesn't have, or lengths and keys " +
+				"that don't fit.",
+			Sources: []string{"ibv_poll_cq(3)"},
+			Find:    findOperation,
+		},
 	}
 }
 
@@ -290,7 +297,7 @@ func findNotReady(f *facts.Facts) []Finding {
 }
 
 func findLength(f *facts.Facts) []Finding {
-	list := append(completions(f, "1"), completions(f, "2")...)
+	list := completions(f, "1")
 	if len(list) == 0 {
 		return nil
 	}
@@ -304,17 +311,36 @@ func findLength(f *facts.Facts) []Finding {
 		todo("compare active_mtu of both ends", "one MTU on all ports").from("kvcache-ai/Mooncake#3868")
 	c.add("buffer-size", "the receiver's buffers are smaller than the messages", usual).
 		todo("compare versions and sizes of both programs", "equal versions and settings")
-	return []Finding{
-		{
-			What: fmt.Sprintf(
-				"a message didn't fit at %s",
-				where(x),
-			),
-			Failure: x,
-			Events:  events(list),
-			Causes:  c.causes(),
-		},
+	c.add("device-limit", "the message is larger than the device allows in one request (max_msg_sz)", rare).
+		todo("ibv_devinfo -v: max_msg_sz, against the size", "split the message").from("pytorch/gloo#474")
+	return []Finding{{
+		What: "a message didn't fit at " + where(x), Failure: x, Events: events(list), Causes: c.causes(),
+	}}
+}
+
+// findOperation is about requests that the local card refused to execute.
+func findOperation(f *facts.Facts) []Finding {
+	list := completions(f, "2")
+	if len(list) == 0 {
+		return nil
 	}
+	x := list[0]
+	c := &candidates{}
+	c.add("driver-refuses", "the card can't execute the request: an operation or flag that it doesn't have", usual).
+		todo("the operation of the failed request; the same program with another card",
+			"a program that doesn't use the operation, another driver or firmware")
+	c.add("program-fault", "the request is wrong: a length, address or key outside of its region", usual).
+		todo("the program's scatter list and inline size", "the program")
+	m := c.add("mtu-differs", "the path MTUs of the two ends differ", rare)
+	if d, ok := mtuDifference(f); ok {
+		m.supports(decisive, values(d))
+	}
+	m.supportsIf(len(completions(f, "9")) > 0, strong, "the other end reports a remote invalid request error").
+		todo("compare active_mtu of both ends", "one MTU on all ports")
+	return []Finding{{
+		What:    "the card of " + where(x) + " could not execute a request: local QP operation error",
+		Failure: x, Events: events(list), Causes: c.causes(),
+	}}
 }
 
 // findFlushed reports flushed requests if nothing else failed in these inputs.

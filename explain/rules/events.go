@@ -43,8 +43,11 @@ func eventRules() []Rule {
 						common+strong,
 					)
 					if l, ok := f.Library("nccl"); ok {
-						if possible, certain := l.Between("2.23", "2.25.99"); certain {
+						plugin := strings.HasPrefix(x.Event.Fields["source"], "ib_plugin")
+						if possible, certain := l.Between("2.23", "2.25.99"); certain && !plugin {
 							d.proves("the version has this defect", l.Place()...)
+						} else if plugin {
+							d.supports(strong, "the line is of HPC-X's plugin, which has the same code", x.Event.Place)
 						} else if !possible {
 							d.opposes(usual, "the version is another one", l.Place()...)
 						}

@@ -282,12 +282,34 @@ func onlyTCP(list []*facts.Failure) bool {
 	return false
 }
 
+// pluginsDiffer reports nodes of which some have an external network plugin and others none, unless
+// something failed that says more.
+func pluginsDiffer(f *facts.Facts) []Finding {
+	d, ok := difference(f, "network plugin")
+	if !ok || slices.ContainsFunc(f.Failures, func(x *facts.Failure) bool { return !x.Weak() }) {
+		return nil
+	}
+	var lines []*evidence.Event
+	for e := range f.Store.Of(evidence.NCCLPlugin) {
+		lines = append(lines, e)
+	}
+	c := &candidates{}
+	c.add("networks-mixed", "one node uses an external network plugin, another one NCCL's own transport", common).
+		supports(strong, values(d)).
+		todo("compare the lines NET/Plugin of all nodes; LD_LIBRARY_PATH", "the same plugin on all nodes, or "+
+			"NCCL_NET_PLUGIN=none").
+		from("NVIDIA/nccl#1634")
+	return []Finding{{
+		What: "the nodes of this job use different network plugins", Events: lines[:min(len(lines), 4)], Causes: c.causes(),
+	}}
+}
+
 func findMixed(f *facts.Facts) []Finding {
 	list := of(f, evidence.NCCLSocketType)
 	merge := of(f, evidence.NCCLMerge)
 	d, differs := difference(f, "network")
 	if len(list)+len(merge) == 0 && !differs {
-		return nil
+		return pluginsDiffer(f)
 	}
 	if len(merge) > 0 && len(list) == 0 && !differs {
 		x := merge[0]

@@ -21,30 +21,16 @@ func rcclSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
 			ID: "RDX-353", Name: "rccl-host-settings",
-			Title: "RCCL finds settings of the host that make jobs hang or slow",
+			Title: "RCCL finds settings of the host that can make jobs hang or slow; working jobs have these lines, " +
+				"too",
 			Explanation: "Without iommu=pt peer to peer between AMD GPUs can hang or corrupt data; automatic NUMA " +
 				"balancing costs speed. The lines are there in working jobs, too.",
 			Sources:  []string{"ROCm/rccl, src/init.cc", "ROCm/rccl#1454"},
-			Standing: evidence.Vague,
+			Standing: evidence.Harmless,
 			Lines: []Line{
 				rcclLine("iommu-pt", "init.cc", "Missing \"iommu=pt\" from kernel command line"),
 				rcclLine("amd-iommu", "init.cc", "Missing \"amd_iommu=on\" from kernel command line"),
 				rcclLine("fine-grain", "init.cc", "Missing \"HSA_FORCE_FINE_GRAIN_PCIE=1\" from environment"),
-			},
-			Causes: []Cause{
-				{
-					Slug: "gpu-p2p", Title: "the IOMMU translates peer to peer traffic: iommu=pt is missing",
-					Weight: Usual,
-					Clues:  []Clue{{Weight: Strong, Line: "iommu-pt"}},
-					Decide: "cat /proc/cmdline; NCCL_P2P_DISABLE=1 to test; rdmactl doctor --only iommu",
-					Remedy: "iommu=pt on the kernel command line (amd_iommu=on), then reboot",
-				},
-				{
-					Slug: "setting-invalid", Title: "HSA_FORCE_FINE_GRAIN_PCIE=1 is missing for GPUs without XGMI",
-					Weight: Rare,
-					Clues:  []Clue{{Weight: Hint, Line: "fine-grain"}},
-					Decide: "env | grep HSA_", Remedy: "HSA_FORCE_FINE_GRAIN_PCIE=1",
-				},
 			},
 		},
 		{

@@ -48,7 +48,8 @@ func ncclTopologySymptoms() []Symptom {
 				"NVIDIA/nccl#379", "NVIDIA/nccl#326",
 			},
 			Lines: []Line{
-				nccl("attribute", "graph/xml.h", "Attribute ", " of node ", "not found").warning().not("NCCL INFO"),
+				nccl("attribute", "graph/xml.h", "Attribute ", " of node ", "not found").not("NCCL INFO").
+					speaks("topology-file"),
 				nccl("real-path", "graph/xml.cc", "Could not find real path of /sys/").speaks("topology-view"),
 				nccl(
 					"real-path-call",

@@ -90,7 +90,7 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 				says(Verbs, "spdk-resize-cq", vbNVMf, "RDMA CQ resize failed: errno ").speaks("device-limit"),
 				says(Verbs, "spdk-cqe", vbNVMf, "RDMA CQE requirement (",
 					"exceeds device max_cqe").decides("device-limit"),
-				says(Verbs, "spdk-iwarp", vbNVMf, "iWARP doesn't support CQ resize").decides("device-limit"),
+				says(Verbs, "spdk-iwarp", vbNVMf, "iWARP doesn't support CQ resize").speaks("driver-refuses"),
 				says(Verbs, "spdk-qpair", vbNVMf, "Failed to initialize nvmf_rdma_qpair").as(evidence.Echo),
 				says(Verbs, "spdk-attributes", vbNVMe, "Failed to query RDMA device attributes").speaks("bad-nic"),
 			},
@@ -110,6 +110,8 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 				maybe(Rare, "unregistered-memory", "a buffer isn't in SPDK's memory: it was allocated with "+
 					"malloc, or is freed", "the program's buffers",
 					"spdk_dma_malloc or spdk_mem_register"),
+				maybe(Rare, "driver-refuses", "the device can't do what SPDK needs: iWARP can't resize a completion "+
+					"queue", "ibv_devinfo: transport", "fewer queue pairs per poll group, or a RoCE device"),
 				maybe(Rare, "bad-nic", "the device is gone or its interface was restarted", "ibv_devinfo; dmesg",
 					"restart the program after the network"),
 			},

@@ -13,6 +13,7 @@ func pluginRows() []row {
 		plugin("initialized", "Initialized NET plugin ", "loaded", "2.27", core),
 		plugin("not-initialized", "Failed to initialize NET plugin ", "failed", "2.28", core),
 		plugin("gin", "Assigned GIN plugin ", "loaded", "2.28", core),
+		plugin("path", "Plugin Path : ", "loaded", "", "net.cc"),
 		plugin("p2p", "P2P plugin ", "loaded", "", "net.cc"),
 		plugin("loaded", "Loaded net plugin ", "loaded", "", "net.cc"),
 		plugin("external", "Successfully loaded external network plugin ", "loaded", "2.28", core),

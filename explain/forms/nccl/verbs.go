@@ -134,10 +134,11 @@ func parseRetry(m, before string, f evidence.Fields) bool {
 	return true
 }
 
-// parseProbe reads "Call to ibv_X skipped" and "… not supported", which are probes of features.
+// parseProbe reads "Call to ibv_X skipped" and "… not supported", which are probes of features: at
+// level WARN the call was needed, and its text is that of an error number.
 func parseProbe(_, before string, f evidence.Fields) bool {
 	_, call, ok := strings.Cut(before, "Call to ")
-	if !ok || !strings.HasPrefix(call, "ibv_") {
+	if !ok || !strings.HasPrefix(call, "ibv_") || strings.Contains(call, "failed with error") {
 		return false
 	}
 	f["what"], f["call"] = "probe", firstWord(call)

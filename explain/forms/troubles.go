@@ -1,0 +1,38 @@
+package forms
+
+import (
+	"strings"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+)
+
+// Troubles returns the table of lines of any program that say that something failed. They are no
+// failures of their own, since nobody knows what they are about; but logs with them aren't healthy.
+// It is the last table, and its lines don't count as recognized.
+func Troubles() Table {
+	t := Table{Strict: true}
+	var rows []Row
+	for _, word := range []string{
+		"Traceback (most recent call last)", "egmentation fault", "core dumped", "panic: ", "fatal error", "FATAL",
+		"ERROR ", "ERROR:", "Error: ", "error: ", "[ERROR]", "[error]", "level=error", `"level":"error"`, "Aborted",
+		" failed: ", " failed with ", "timed out", "OOMKilled", "CrashLoopBackOff", "Call Trace:", "BUG: ",
+	} {
+		t.Markers = append(t.Markers, word)
+		rows = append(rows, Row{
+			Name: word, Kind: evidence.OtherTrouble, Anchor: word, Standing: evidence.Vague, Parse: trouble,
+		})
+	}
+	t.Forms = Rows("trouble", rows, nil)
+	return t
+}
+
+// trouble leaves out lines that only have such a word.
+func trouble(m, before string, _ evidence.Fields) bool {
+	whole := before + m
+	for _, word := range [...]string{"NCCL INFO", "no error", "No error", "errors: 0", "error: 0", "WARN", "import "} {
+		if strings.Contains(whole, word) {
+			return false
+		}
+	}
+	return true
+}
