@@ -126,8 +126,17 @@ func peermem(f *facts.Facts, c *candidates, x *facts.Failure) {
 	if e := firstOf(f, evidence.NVSHMEMPeermem, ""); e != nil {
 		p.supports(strong, e.Text, e.Place)
 	}
-	p.supportsIf(x.Event.Fields["errno"] == "14", strong, "errno 14: the kernel can't pin that address",
-		x.Event.Place).
+	other := x.Event.Kind == evidence.VerbsError && x.Event.Fields["gpu"] == "" // a program of which nothing is known
+	fault := x.Event.Fields["errno"] == "14"
+	if other && fault {
+		c.add("memory-range", "the range isn't ordinary memory: not mapped, beyond the end, or mapped from a device",
+			rare).
+			supports(usual+hint, "errno 14: the kernel can't pin that address", x.Event.Place).
+			todo("/proc/PID/maps: the line with the address", "memory of malloc or mmap; DMA-BUF for that of a device").
+			from("ibv_reg_mr(3)")
+	}
+	p.supportsIf(fault && !other, strong, "errno 14: the kernel can't pin that address", x.Event.Place).
+		supportsIf(fault && other, hint, "errno 14: the kernel can't pin that address", x.Event.Place).
 		todo("lsmod | grep peermem; rdmactl doctor --only gpudirect", "modprobe nvidia-peermem, or the open kernel "+
 			"modules with DMA-BUF").
 		from("Mellanox/nv_peer_memory#36", "Mellanox/gpu_direct_rdma_access#5")

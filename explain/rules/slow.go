@@ -93,11 +93,17 @@ func findGDROff(f *facts.Facts) []Finding {
 	c.add("gdr-off", "GPU and card are too far apart in the PCIe tree", usual).
 		supportsIf(far, strong, fmt.Sprintf("distance %s, limit %s", e.Fields["distance"], e.Fields["limit"]), e.Place).
 		todo("nvidia-smi topo -m; rdmactl detect", "the card next to the GPU; NCCL_NET_GDR_LEVEL")
-	c.add("peermem-missing", "nvidia-peermem isn't loaded, and DMA-BUF isn't available", usual).
+	_, amd := f.Library("rccl")
+	title, remedy := "nvidia-peermem isn't loaded, and DMA-BUF isn't available", "modprobe nvidia-peermem"
+	if amd {
+		title = "amdgpu has not registered with the RDMA subsystem (peer memory of amdkfd), and DMA-BUF isn't used"
+		remedy = "amdgpu-dkms of ROCm with MLNX_OFED; or DMA-BUF: NCCL_DMABUF_ENABLE=1 and a kernel with it"
+	}
+	c.add("peermem-missing", title, usual).
 		supportsIf(!far && disabled != nil, strong, textOf(disabled), placeOf(disabled)...).
 		opposesIf(far, usual, "the distance is given as the reason", e.Place).
-		todo("lsmod | grep peermem; ls /sys/kernel/mm/memory_peers", "modprobe nvidia-peermem").
-		from("NVIDIA/nccl#1939")
+		todo("lsmod | grep peermem; ls /sys/kernel/mm/memory_peers", remedy).
+		from("NVIDIA/nccl#1939", "ROCm/rccl, src/transport/net_ib.cc")
 	c.add("peermem-build", "nvidia-peermem is loaded but not registered", rare).
 		todo("ls /sys/kernel/mm/memory_peers", "reinstall the driver after OFED").from("NVIDIA/nccl#1939")
 	return []Finding{

@@ -162,6 +162,7 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "dead-peer", Title: "the peer's process has ended", Weight: Usual,
 					Clues: []Clue{
 						{Weight: Strong, Contains: "Unresponsive remote"},
+						{Weight: Decisive, Contains: "(QPN)", Text: "the peer is there, its queue pair is not"},
 						{Weight: Strong, Line: "efa-unresponsive"},
 						{Weight: Hint, Contains: "emote"},
 						{Weight: Hint, Contains: "NULL context"},

@@ -120,6 +120,7 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "not-enough-gpus", Meaning: "the cluster has fewer GPUs than the job asks for"},
 		{Name: "wrong-device", Meaning: "a device is named that the node doesn't have"},
 		{Name: "no-nvswitch", Meaning: "a machine without NVSwitch, which needs no fabric manager"},
+		{Name: "memory-range", Meaning: "the range to register isn't ordinary memory"},
 		{Name: "plugin-mtu", Meaning: "a plugin asks for an MTU that the port doesn't have"},
 		{Name: "port-down", Meaning: "the port isn't active"},
 		{Name: "sriov-off", Meaning: "SR-IOV is off in firmware or BIOS"},
