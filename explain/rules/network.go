@@ -300,7 +300,8 @@ func pluginsDiffer(f *facts.Facts) []Finding {
 			"NCCL_NET_PLUGIN=none").
 		from("NVIDIA/nccl#1634")
 	return []Finding{{
-		What: "the nodes of this job use different network plugins", Events: lines[:min(len(lines), 4)], Causes: c.causes(),
+		What:   "the nodes of this job use different network plugins",
+		Events: lines[:min(len(lines), 4)], Causes: c.causes(),
 	}}
 }
 

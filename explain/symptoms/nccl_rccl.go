@@ -17,7 +17,7 @@ func rcclLine(name, file string, all ...string) Line {
 	return Line{Name: name, Program: NCCL, All: all, Source: "ROCm/rccl, src/" + file}
 }
 
-func rcclSymptoms() []Symptom { //nolint:funlen // a table
+func rcclSymptoms() []Symptom {
 	return []Symptom{
 		{
 			ID: "RDX-353", Name: "rccl-host-settings",
