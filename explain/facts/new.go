@@ -170,7 +170,8 @@ func (c *collector) inferNetworks() {
 	}
 }
 
-// usesIB reports whether a channel of a node goes over NCCL's own transport for InfiniBand and RoCE.
+// usesIB reports whether a channel of a node goes over NCCL's own transport for InfiniBand and
+// RoCE.
 func (c *collector) usesIB(n *Node) bool {
 	for e := range c.facts.Store.Of(evidence.NCCLChannel) {
 		if e.Fields["network"] == "IB" && c.node(e.Process) == n {
@@ -227,8 +228,8 @@ func (c *collector) nodeFact(e *evidence.Event) {
 	}
 }
 
-// pluginFact notes whether a node has an external network plugin: libnccl-net.so, and not one of the
-// plugins that are part of NCCL.
+// pluginFact notes whether a node has an external network plugin: libnccl-net.so, and not one of
+// the plugins that are part of NCCL.
 func (c *collector) pluginFact(e *evidence.Event) {
 	n := c.node(e.Process)
 	switch name := e.Fields["name"]; {

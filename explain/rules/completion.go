@@ -65,8 +65,10 @@ func completionRules() []Rule {
 			Find:        findLength,
 		},
 		{
-			ID: "RDX-108", Name: "local-operation", Title: "the card could not execute a request: local QP operation error",
-			Explanation: "The card found the request itself wrong: an operation that it doesn't have, or lengths and keys " +
+			ID: "RDX-108", Name: "local-operation",
+			Title: "the card could not execute a request: local QP operation error",
+			Explanation: "The card found the request itself wrong: an operation that it doesn't have, or lengths and " +
+				"keys " +
 				"that don't fit.",
 			Sources: []string{"ibv_poll_cq(3)"},
 			Find:    findOperation,
