@@ -88,6 +88,26 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
+			ID: "RDX-584", Name: "kernel-lockdown", Title: "the kernel's lockdown refuses a direct access to hardware",
+			Explanation: "With secure boot the kernel is locked down: tools that write the configuration space of a " +
+				"card, " +
+				"such as older mstflint, can't.",
+			Sources:  []string{"kernel_lockdown(7)", "Linux, security/lockdown/lockdown.c"},
+			Standing: evidence.Origin,
+			Lines: []Line{
+				says(Kernel, "lockdown", "Linux, security/lockdown/lockdown.c",
+					"is restricted; see man kernel_lockdown").
+					decides("kernel-lockdown"),
+				says(Kernel, "lockdown-audit", "Linux, security/selinux", "lockdown_reason=", "denied").
+					decides("kernel-lockdown"),
+			},
+			Causes: []Cause{
+				maybe(Common, "kernel-lockdown", "the kernel is locked down (secure boot, or a policy of SELinux)",
+					"cat /sys/kernel/security/lockdown; mokutil --sb-state",
+					"a newer mstflint (4.18 or later), which goes through the driver; or secure boot off"),
+			},
+		},
+		{
 			ID: "RDX-583", Name: "nvme-host-identity", Title: "the name or ID of this NVMe host is missing or wrong",
 			Explanation: "A host has one NQN and one ID, in /etc/nvme. The kernel refuses a connection without a " +
 				"name, and " +

@@ -260,7 +260,7 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				{
 					Slug: "no-cuda-support", Title: "a GPU pointer was given to an MPI or UCX without CUDA support",
-					Weight: Usual,
+					Weight: Rare,
 					Clues:  []Clue{{Weight: Decisive, Seen: "ucx/transport-cuda-unavailable"}},
 					Decide: "ucx_info -v (--with-cuda), ompi_info --parsable --all | grep " +
 						"mpi_built_with_cuda_support:value",
@@ -281,7 +281,7 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "the backtrace below the line: whose function is the first one?", Remedy: "the program",
 				},
 				{
-					Slug: "library-conflict", Title: "libraries of different releases in one process", Weight: Rare,
+					Slug: "library-conflict", Title: "libraries of different releases in one process", Weight: Usual,
 					Decide: "grep -e libuc -e libmpi /proc/PID/maps", Remedy: "one copy of each",
 				},
 			},

@@ -13,7 +13,9 @@ import (
 // "error=", or that of a text of the C library. 115 (in progress) is never the result of a call
 // that has ended. "" if there is none.
 func Errno(s string) string {
-	for _, mark := range [...]string{" errno ", "errno=", "errno: ", "error=", "err=", "[errno "} {
+	for _, mark := range [...]string{
+		" errno ", "errno=", "errno: ", "error=", "err=", "[errno ", "(errno ", "errno = ", "error code: ",
+	} {
 		_, rest, ok := strings.Cut(s, mark)
 		if !ok {
 			continue
