@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -175,5 +176,18 @@ func TestTroublesAreNotHealthy(t *testing.T) {
 	}
 	if d := explainAll(t, "job.log", header+"0 errors, no error: fine\n"); d.Verdict != explain.VerdictHealthy {
 		t.Errorf("no errors: verdict = %s, want healthy", d.Verdict)
+	}
+}
+
+// The example of the documentation.
+func TestExample(t *testing.T) {
+	text, err := os.ReadFile("../examples/job.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := explainAll(t, "job.log", string(text))
+	f, c := d.First()
+	if !strings.HasPrefix(f.What, "mlx5_bond_0 of node1 ") || c.Cause != "gid-index" || c.Confidence != "likely" {
+		t.Errorf("first = %s: %s %s, want mlx5_bond_0 of node1, likely gid-index", f.What, c.Confidence, c.Cause)
 	}
 }

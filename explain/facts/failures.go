@@ -195,6 +195,9 @@ func (c *collector) addFailure(e *evidence.Event) {
 	if f.Device == "" {
 		f.Device = f.Node.deviceByGID(e.Fields["localGID"])
 	}
+	if f.Device == "" && e.Kind == evidence.NCCLCompletion && c.listed[f.Node] && len(f.Node.Devices) == 1 {
+		f.Device = f.Node.Devices[0].Name // NCCL uses no other
+	}
 	f.Node.RecordedOnly = f.Node.RecordedOnly && e.Recorded
 	for _, other := range c.facts.Failures {
 		if other.like(f) {
