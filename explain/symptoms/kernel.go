@@ -121,7 +121,7 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 					decides("host-nqn"),
 				says(Kernel, "nvme-no-hostnqn", knFabric, "missing value 'hostnqn=").decides("host-nqn"),
 				says(Kernel, "nvme-no-hostid", knFabric, "missing value 'hostid=").decides("host-nqn"),
-				says(Kernel, "nvme-bad-hostid", knFabric, "Invalid hostid ").decides("host-nqn"),
+				says(Kernel, "nvme-bad-hostid", knFabric, "Invalid hostid ", "nvme").decides("host-nqn"),
 			},
 			Causes: []Cause{
 				maybe(Common, "host-nqn", "the host's NQN or ID is empty, or doesn't fit the other one",
@@ -273,9 +273,11 @@ func kernelNFS() []Symptom {
 		{
 			ID: "RDX-546", Name: "nfs-rdma-connection", Title: "NFS over RDMA lost or could not make its connection",
 			Explanation: "The number is the reason: -111 nobody listens with RDMA on that port (20049), -101 no " +
-				"answer, -103 the other side closed.",
+				"answer, -103 the other side closed, which servers also do with connections that are idle.",
 			Sources: []string{knNFS, "NVIDIA/deepops#1189"}, Standing: evidence.Failed,
 			Lines: []Line{
+				says(Kernel, "nfs-closed-idle", knNFS, "rpcrdma: connection to ", " closed (-103)").
+					as(evidence.Vague),
 				says(Kernel, "nfs-closed", knNFS, "rpcrdma: connection to ", " closed (").with("errno", "closed (-"),
 				says(Kernel, "nfs-rejected", knNFS, "rpcrdma: connection to ", " rejected: "),
 				says(Kernel, "nfs-remote-access", knNFS, "rpcrdma: ", "remote access "+
@@ -334,7 +336,8 @@ func kernelLustre() []Symptom { //nolint:funlen // a table
 				says(Kernel, "lnet-no-interface", knLNet, "ko2iblnd: No matching interfaces"),
 				says(Kernel, "lnet-bind", knLNet, "Failed to bind ", " to device(").with("device", "bind "),
 				says(Kernel, "lnet-start", "lustre-release, lnet/lnet/api-ni.c", "starting up LNI o2ib"),
-				says(Kernel, "lnetctl-add", "lustre-release, lnet/utils/lnetconfig", "cannot add network: "),
+				says(Kernel, "lnetctl-add", "lustre-release, lnet/utils/lnetconfig", "cannot add network: ",
+					"descr: "),
 			},
 			Causes: []Cause{
 				maybe(Common, "interface-not-ready", "the interface doesn't exist yet, is down or has no IP "+
@@ -360,13 +363,13 @@ func kernelLustre() []Symptom { //nolint:funlen // a table
 				says(Kernel, "lnet-fragments", knLNet, "rejected: incompatible # of RDMA "+
 					"fragments").decides("version-mismatch"),
 				says(Kernel, "lnet-o2iblnd", knLNet, "rejected: o2iblnd "),
-				says(Kernel, "lnet-addr-error", knLNet, ": ADDR ERROR -").with("errno",
+				says(Kernel, "lnet-addr-error", knLNet, ": ADDR ERROR -", "kiblnd_").with("errno",
 					"ERROR -").speaks("rails-not-connected"),
-				says(Kernel, "lnet-route-error", knLNet, ": ROUTE ERROR -").with("errno",
+				says(Kernel, "lnet-route-error", knLNet, ": ROUTE ERROR -", "kiblnd_").with("errno",
 					"ERROR -").speaks("subnet-manager"),
-				says(Kernel, "lnet-unreachable", knLNet, ": UNREACHABLE -").with("errno",
+				says(Kernel, "lnet-unreachable", knLNet, ": UNREACHABLE -", "kiblnd_").with("errno",
 					"UNREACHABLE -").speaks("dead-peer"),
-				says(Kernel, "lnet-connect-error", knLNet, ": CONNECT ERROR -").with("errno", "ERROR -"),
+				says(Kernel, "lnet-connect-error", knLNet, ": CONNECT ERROR -", "kiblnd_").with("errno", "ERROR -"),
 			},
 			Causes: []Cause{
 				maybe(Usual, "dead-peer", "the server or router is down, or has gone from the fabric",

@@ -28,7 +28,7 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 				says(Kernel, "mlx5-probe-failed", "Linux, drivers/base/dd.c", "mlx5_core", ": probe of ",
 					"failed with error").as(evidence.Vague),
 				says(Kernel, "mlx5-boot-pages", knMlx5+"/main.c", "failed to allocate boot pages").speaks("memory"),
-				says(Kernel, "mlx5-vectors", knMlx5, "Failed to alloc IRQs").speaks("resource-limit"),
+				says(Kernel, "mlx5-vectors", knMlx5, "Failed to alloc IRQs", "mlx5_core").speaks("resource-limit"),
 				says(Kernel, "mlx5-bar", "Linux, drivers/pci/setup-res.c", "mlx5_core",
 					"Missing registers BAR").speaks("card-hardware"),
 			},
@@ -56,10 +56,11 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(Kernel, "mlx5-bad-device", knMlx5+"/health.c", "handling bad device here"),
 				says(Kernel, "mlx5-recovery-aborted", knMlx5+"/health.c", "health recovery flow aborted"),
-				says(Kernel, "mlx5-recovery-failed", knMlx5+"/health.c", "health recovery failed"),
+				says(Kernel, "mlx5-recovery-failed", knMlx5+"/health.c", "health recovery failed", "mlx5"),
 				says(Kernel, "mlx5-error-start", knMlx5+"/health.c", "mlx5_enter_error_state"),
 				says(Kernel, "mlx5-pci-error", knMlx5+"/main.c", "mlx5_pci_err_detected"),
-				says(Kernel, "mlx5-sw-reset", knMlx5+"/health.c", "start of software reset").not("mlx5_fw_reset"),
+				says(Kernel, "mlx5-sw-reset", knMlx5+"/health.c", "start of software reset", "mlx5").
+					not("mlx5_fw_reset"),
 				says(Kernel, "mlx5-command-stuck", knMlx5+"/cmd.c", "command resource", "leak").as(evidence.Failed),
 				says(Kernel, "mlx5-no-done", knMlx5+"/cmd.c", "mlx5_cmd_comp_handler", "timeout").as(evidence.Failed),
 			},
@@ -164,7 +165,8 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(Kernel, "irdma-cqp", "Linux, drivers/infiniband/hw/irdma/utils.c", "completion_err=", "maj=0x",
 					"waiting="),
-				says(Kernel, "irdma-reset", "Linux, drivers/infiniband/hw/irdma/main.c", "Requesting a reset"),
+				says(Kernel, "irdma-reset", "Linux, drivers/infiniband/hw/irdma/main.c", "Requesting a reset",
+					"irdma"),
 				says(Kernel, "irdma-probe", "Linux, drivers/infiniband/hw/irdma", "failed with error", ": probe of ",
 					"irdma"),
 				says(Kernel, "ice-rdma", "Linux, drivers/net/ethernet/intel/ice",
@@ -198,11 +200,11 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 				says(Kernel, "efa-interrupt", "Linux, drivers/infiniband/hw/efa/efa_com.c",
 					"receive any MSI-X interrupt", "The device sent a completion"),
 				says(Kernel, "efa-register-mr", "Linux, drivers/infiniband/hw/efa/efa_com_cmd.c",
-					"Failed to register mr").speaks("resource-limit"),
+					"Failed to register mr", "efa").speaks("resource-limit"),
 				says(Kernel, "efa-probe", "Linux, drivers/infiniband/hw/efa/efa_main.c", "failed with error",
 					": probe of ", "efa"),
 				says(Kernel, "efa-pin", "Linux, drivers/infiniband/hw/efa/efa_verbs.c",
-					"Failed to pin and map user space memory").speaks("memlock"),
+					"Failed to pin and map user space memory", "efa").speaks("memlock"),
 			},
 			Causes: []Cause{
 				maybe(Usual, "memlock", "memory can't be pinned: the limit of locked memory, or GPU memory "+
@@ -223,7 +225,7 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 				says(Kernel, "mlx4-command", "Linux, drivers/net/ethernet/mellanox/mlx4/cmd.c", "mlx4_core",
 					"command 0x", " timed out"),
 				says(Kernel, "mlx4-internal", "Linux, drivers/net/ethernet/mellanox/mlx4/catas.c",
-					"Internal error detected"),
+					"Internal error detected", "mlx4_core"),
 				says(Kernel, "mlx4-health", "Linux, drivers/net/ethernet/mellanox/mlx4/catas.c", "mlx4_core",
 					"device is going to be reset"),
 				says(Kernel, "hns-cmd", "Linux, drivers/infiniband/hw/hns", "CMDQ move tail", "timeout", "hns"),
@@ -263,8 +265,8 @@ func kernelSoft() []Symptom {
 					"family").as(evidence.Failed),
 				says(Kernel, "rxe-address-family", "kmod, modprobe", "could not insert 'rdma_rxe'",
 					"Address family not supported").decides("ipv6-off"),
-				says(Kernel, "rxe-configured", knRxe+"/rxe/rxe.c", "already configured "+
-					"on").as(evidence.Vague).speaks("interface-choice"),
+				says(Kernel, "rxe-configured", knRxe+"/rxe/rxe.c", "already configured on",
+					"rdma_rxe").as(evidence.Vague).speaks("interface-choice"),
 				says(Kernel, "rxe-real-device", knRxe+"/rxe/rxe.c", "rxe creation allowed on top of a real device "+
 					"only").speaks("interface-choice"),
 				says(Kernel, "rxe-cfg-mtu", "librxe, rxe_cfg", "Use of uninitialized value "+
@@ -290,7 +292,7 @@ func kernelSoft() []Symptom {
 			Explanation: "ib_core, rdma_cm and ib_cm print when a device, a GID or a request doesn't fit.",
 			Sources:     []string{"Linux, drivers/infiniband/core"}, Standing: evidence.Vague,
 			Lines: []Line{
-				says(Kernel, "core-gid-add", "Linux, drivers/infiniband/core/cache.c", "unable to add gid "),
+				says(Kernel, "core-gid-add", "Linux, drivers/infiniband/core/cache.c", "unable to add gid ", " error="),
 				says(Kernel, "core-register", "Linux, drivers/infiniband/core/device.c",
 					"Couldn't register device with "),
 				says(Kernel, "core-cache", "Linux, drivers/infiniband/core", "ib_query_port failed ("),

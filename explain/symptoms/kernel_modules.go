@@ -98,9 +98,9 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Failed,
 			Lines: []Line{
 				says(Kernel, "peermem-client", "Mellanox/nv_peer_memory, nv_peer_mem.c",
-					"error while registering client").speaks("peermem-build"),
+					"error while registering client", "nv_mem_client_init").speaks("peermem-build"),
 				says(Kernel, "peermem-nc-client", "Mellanox/nv_peer_memory, nv_peer_mem.c",
-					"error while registering nc client").speaks("peermem-build"),
+					"error while registering nc client", "nv_mem_client_init").speaks("peermem-build"),
 				says(Kernel, "peermem-get-pages", "Mellanox/nv_peer_memory, nv_peer_mem.c",
 					"while calling nvidia_p2p_get_pages()").with("errno", "error -").
 					speaks("gdr-off"),
@@ -135,7 +135,8 @@ func kernelHost() []Symptom {
 					"Slot("),
 				says(Kernel, "pciehp-card", "Linux, drivers/pci/hotplug/pciehp_ctrl.c", "Card not present", "pciehp"),
 				says(Kernel, "dpc", "Linux, drivers/pci/pcie/dpc.c", "DPC: containment event"),
-				says(Kernel, "inaccessible", "Linux, drivers/pci/pci.c", "device inaccessible"),
+				says(Kernel, "inaccessible", "Linux, drivers/pci/pci.c", "device inaccessible",
+					"power state from "),
 				says(Kernel, "config-space", "Linux, drivers/pci/pci.c", "Unable to change power state from ",
 					"D3cold"),
 				says(Kernel, "recovery-failed", "Linux, drivers/pci/pcie/err.c", "AER: device recovery failed"),
@@ -224,7 +225,7 @@ func kernelGPU() []Symptom {
 				says(Kernel, "gpu-mismatch", "NVIDIA, kernel driver", "NVRM: API "+
 					"mismatch").decides("version-mismatch"),
 				says(Kernel, "gpu-rm-init", "NVIDIA, kernel driver", "RmInitAdapter failed", "NVRM: "),
-				says(Kernel, "gpu-lost-nvml", "NVIDIA, NVML", "GPU is lost"),
+				says(Kernel, "gpu-lost-nvml", "NVIDIA, NVML", "GPU is lost", "NVML: "),
 			},
 			Causes: []Cause{
 				maybe(Common, "gpu-fault", "the GPU is gone from PCIe or its firmware doesn't start: power, heat, "+

@@ -161,7 +161,7 @@ func kernelIPoIB() []Symptom {
 					"enabling connected mode will cause multicast packet drops"),
 				says(Kernel, "ipoib-mtu", knIPoIB+"/ipoib_main.c", "will cause multicast packet drops."),
 				says(Kernel, "ipoib-noio", knIPoIB, "can't use GFP_NOIO for QPs on device"),
-				says(Kernel, "mlx5-rate-limit", knMlx5, "Rate limit: ", "rates are supported"),
+				says(Kernel, "mlx5-rate-limit", knMlx5, "Rate limit: ", "rates are supported", "mlx5_core"),
 				says(Kernel, "mlx5-eswitch", knMlx5, "E-Switch: Total vports"),
 			},
 		},

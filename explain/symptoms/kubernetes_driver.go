@@ -2,6 +2,15 @@ package symptoms
 
 import "github.com/rdmakit/rdmakit/explain/evidence"
 
+// driverModules are beginnings of names of modules that driver containers replace, or that hold
+// those: "is in use" can be about any other module of the node.
+func driverModules() []string {
+	return []string{
+		"Module mlx", "Module ib_", "Module rdma", "Module iw_cm", "Module nvidia", "Module gdrdrv", "Module nvme",
+		"Module rpcrdma", "Module svcrdma", "Module xprtrdma", "Module ko2iblnd",
+	}
+}
+
 // driverPodSymptoms are about pods that load drivers of cards and GPUs.
 func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
@@ -22,9 +31,10 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("storage-in-use"),
 				docaDriver.says("third-party-modules", "third-party RDMA modules are loaded for current driver").
 					speaks("third-party-in-use"),
-				modprobeText.says("rmmod-in-use", "rmmod: ERROR: Module ", "is in use by").with("module", "Module "),
+				modprobeText.says("rmmod-in-use", "rmmod: ERROR: Module ", "is in use by").
+					any(driverModules()...).with("module", "Module "),
 				modprobeText.says("modprobe-in-use", "modprobe: FATAL: Module ", "is in use").
-					with("module", "Module "),
+					any(driverModules()...).with("module", "Module "),
 				driverScript.says("nvidia-in-use", "Could not unload NVIDIA driver kernel modules, driver is in use").
 					speaks("gpu-driver-in-use"),
 			},
@@ -112,7 +122,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				docaDriver.says("openibd-command", "restart\" failed with exit code", "openibd").as(evidence.Failed).
 					speaks("driver-restart"),
-				docaDriver.says("command-failed", `" failed with exit code: `, "Command "),
+				docaDriver.says("command-failed", `" failed with exit code: `, `] Command "`),
 				docaDriver.says("openibd", "failed to restart openibd service").as(evidence.Failed).
 					speaks("driver-restart"),
 				docaDriver.says("dtk-timeout", "waiting DTK compilation").

@@ -12,9 +12,9 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:  []string{"openssh/openssh-portable, sshconnect.c", "Azure/aks-rdma-infiniband#30"},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				sshClient.says("ssh-key", "Permission denied (publickey"),
+				sshClient.says("ssh-key", "Permission denied (publickey").not("git@"),
 				sshClient.says("ssh-host-key", "Host key verification failed."),
-				sshClient.says("ssh-kex", "kex_exchange_identification: "),
+				sshClient.says("ssh-kex", "kex_exchange_identification: ").not("sshd", "error: "),
 				sshClient.says("ssh-refused", "ssh: connect to host ", "Connection refused").speaks("sshd-missing"),
 				sshClient.says("ssh-timeout", "ssh: connect to host ", "Connection timed out").speaks("firewall"),
 				sshClient.says("ssh-key-mode", "WARNING: UNPROTECTED PRIVATE KEY FILE!").speaks("ssh-keys"),

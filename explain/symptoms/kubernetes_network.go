@@ -32,7 +32,7 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 			Explanation: "The type of a configuration is the name of a file in the CNI folder of that node.",
 			Sources:     []string{"containernetworking/cni, pkg/invoke/find.go"}, Standing: evidence.Origin,
 			Lines: []Line{
-				cniLibrary.says("plugin-not-found", "failed to find plugin ", " in path").decides("cni-binary"),
+				cniLibrary.says("plugin-not-found", "failed to find plugin ", " in path [").decides("cni-binary"),
 				cniLibrary.says("network-not-ready", "NetworkPluginNotReady message:", "cni").as(evidence.Vague).
 					speaks("cni-not-ready"),
 			},
@@ -92,7 +92,7 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 				multusCNI.says("multus-socket", "/run/multus/socket/multus.sock: connect: ").speaks("multus-daemon"),
 				multusCNI.says("multus-unauthorized", "error getting pod", "Unauthorized").
 					speaks("multus-token"),
-				multusCNI.says("multus-wait-pod", "error waiting for pod: ").speaks("multus-token"),
+				multusCNI.says("multus-wait-pod", "error waiting for pod: ", "Multus: ").speaks("multus-token"),
 				multusCNI.says("multus-kubeconfig", "GetK8sClient: failed to get context for the kubeconfig").
 					speaks("multus-token"),
 			},
@@ -244,7 +244,8 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 				nvIPAM.says("nv-ipam-no-pool", `configuration for pool`, "poolType", "not found").speaks("ipam-pool"),
 				whereabouts.says("whereabouts-leader", "time limit exceeded while waiting to become leader").
 					speaks("ipam-contention"),
-				whereabouts.says("whereabouts-store", "error at storage engine: ").speaks("ipam-contention"),
+				whereabouts.says("whereabouts-store", "error at storage engine: ").
+					any("IP", "k8s").speaks("ipam-contention"),
 				whereabouts.says("whereabouts-client", "IPAM client initialization error: "),
 				cniPlugins.says("dhcp-daemon", "error dialing DHCP daemon: "),
 				ibSRIOVCNI.says("ib-dhcp", "ipam type dhcp is not supported").speaks("ipam-type"),

@@ -253,7 +253,7 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				sriovCNI.says("pci-address-required", "VF pci addr is required"),
 				ibSRIOVCNI.says("ib-pci-address-required", "vf pci addr is required"),
-				ibSRIOVCNI.says("ib-device-id", "deviceID is required"),
+				ibSRIOVCNI.says("ib-device-id", "deviceID is required", "network"),
 				rdmaCNI.says("rdma-device-id", "network configuration attribute is required for rdma CNI"),
 				rdmaCNI.says("rdma-chain", "RDMA-CNI is expected to be called as part of a plugin chain"),
 				multusCNI.says("pod-resources", "GetPodResourceMap: "),

@@ -20,6 +20,12 @@ func (l Line) not(texts ...string) Line {
 	return l
 }
 
+// any sets texts of which the line contains at least one.
+func (l Line) any(texts ...string) Line {
+	l.Any = texts
+	return l
+}
+
 // as sets the standing of the line.
 func (l Line) as(standing evidence.Standing) Line {
 	l.Standing = standing

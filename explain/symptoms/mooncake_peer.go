@@ -130,7 +130,7 @@ func mooncakePeerSymptoms() []Symptom { //nolint:funlen // a table
 					"failed").speaks("setting-invalid"),
 				mooncakePlugin.says("metadata-http", "transfer_metadata_plugin.cpp", " curl: "),
 				mooncakeMetadata.says("metadata-plugin", "Unable to create metadata storage plugin "),
-				mooncakeMetadata.says("metadata-location", "Failed to set location of "),
+				mooncakeMetadata.says("metadata-location", "Failed to set location of ", ".cpp:"),
 			},
 			Causes: []Cause{
 				{
@@ -163,8 +163,9 @@ func mooncakePeerSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				mooncakeMetadata.says("segment-retrieve", "Failed to retrieve segment descriptor, name ").
 					with("peer", "name "),
-				mooncakeMetadata.says("segment-location", "Failed to find location of ").with("peer", "location of "),
-				mooncakeMetadata.says("segment-description", "Failed to get description of ").
+				mooncakeMetadata.says("segment-location", "Failed to find location of ", ".cpp:").
+					with("peer", "location of "),
+				mooncakeMetadata.says("segment-description", "Failed to get description of ", ".cpp:").
 					with("peer", "description of "),
 				mooncakePlugin.says("segment-not-found", "metadata not found", "transfer_metadata_plugin.cpp"),
 				mooncakeWorker.says("segment-target", "Cannot get target segment description #"),

@@ -13,12 +13,12 @@ func mooncakeStoreSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				mooncakeClient.says("master-connect", "Failed to connect to master"),
+				mooncakeClient.says("master-connect", "Failed to connect to master", ".cpp:"),
 				mooncakeMaster.says("master-rpc", "rpc error, code: 14, message: failed to connect to all addresses"),
 				mooncakeMaster.says("master-timeout", "RPC call timed out: ", "master_client.cpp"),
 				mooncakeMaster.says("master-call", "RPC call failed: ", "master_client.cpp"),
 				mooncakeMaster.says("master-resolve", "async_resolve failed").speaks("name-resolution"),
-				mooncakeClient.says("master-ping", "Failed to ping master"),
+				mooncakeClient.says("master-ping", "Failed to ping master", ".cpp:"),
 				mooncakeReal.says("master-create", "Failed to create client after ").as(evidence.Vague),
 			},
 			Causes: []Cause{
@@ -50,7 +50,7 @@ func mooncakeStoreSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:     []string{"kvcache-ai/Mooncake, mooncake-store/src/master_client.cpp"},
 			Standing:    evidence.Origin,
 			Lines: []Line{
-				mooncakeMaster.says("versions", "Version mismatch: server=").decides("version-mismatch"),
+				mooncakeMaster.says("versions", "Version mismatch: server=", ".cpp:").decides("version-mismatch"),
 			},
 			Causes: []Cause{{
 				Slug: "version-mismatch", Title: "the releases of client and master differ", Weight: Common,

@@ -16,12 +16,6 @@ func nccl(name, file string, all ...string) Line {
 	return source{NCCL, "NVIDIA/nccl, src/" + file}.says(name, all...)
 }
 
-// any sets texts of which the line contains one.
-func (l Line) any(texts ...string) Line {
-	l.Any = texts
-	return l
-}
-
 // warning marks a line whose text others have, too: it must be a warning of NCCL.
 func (l Line) warning() Line {
 	l.All = append(slices.Clone(l.All), "NCCL WARN ")

@@ -130,7 +130,7 @@ func smFabric() []Symptom { //nolint:funlen // a table
 					"Found duplicated node GUID").
 					decides("duplicate-guid"),
 				says(OpenSM, "duplicate-fatal", "linux-rdma/opensm, opensm/osm_node_info_rcv.c",
-					"Duplicate GUID found").
+					"Duplicate GUID found", "subnet").
 					decides("duplicate-guid"),
 			},
 			Causes: []Cause{
@@ -199,7 +199,7 @@ func smFabric() []Symptom { //nolint:funlen // a table
 				says(OpenSM, "join-state", smGroups, "ERR 1B10: "),
 				says(OpenSM, "join-fields", smGroups, "ERR 1B12: ").speaks("multicast-group"),
 				says(OpenSM, "join-other", smGroups, "validate_other_comp_fields failed").speaks("multicast-group"),
-				says(OpenSM, "join-partition", smGroups, "ERR 1B14: ").decides("pkey"),
+				says(OpenSM, "join-partition", smGroups, "ERR 1B14: ", "Port is not in partition").decides("pkey"),
 				says(OpenSM, "join-modify", smGroups, "ERR 1B13: ").speaks("multicast-group"),
 				says(OpenSM, "join-realizable", smGroups, "Requested MGRP parameters are not "+
 					"realizable").speaks("multicast-group"),

@@ -69,11 +69,11 @@ func smTools() []Symptom { //nolint:funlen // a table
 				says(OpenSM, "umad-status", smDisc, "bad status 110", "umad ("),
 				says(OpenSM, "mad-status", smDisc, ") bad status 0x", "mad ("),
 				says(OpenSM, "sminfo", smDiags, "sminfo: iberror: ").as(evidence.Failed).speaks("subnet-manager"),
-				says(OpenSM, "discover", smDiags, "discover failed").as(evidence.Echo),
+				says(OpenSM, "discover", smDiags, "discover failed", "ib").as(evidence.Echo),
 				says(OpenSM, "iberror", smDiags, ": iberror: failed: ").as(evidence.Vague),
 				says(OpenSM, "bad-port-state", smDiags, "Bad port state found: "+
 					"node").as(evidence.Failed).speaks("cable"),
-				says(OpenSM, "cannot-reach", smDiags, "can't reach port at ").as(evidence.Vague),
+				says(OpenSM, "cannot-reach", smDiags, "can't reach port at ", "find_route").as(evidence.Vague),
 			},
 			Causes: []Cause{
 				maybe(Usual, "cable", "a link of the path is down or bad",
@@ -135,8 +135,8 @@ func smTools() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(OpenSM, "acm-endpoint", smACM, "unable to assign EP name for pkey ").with("pkey", "for pkey "),
 				says(OpenSM, "acm-devices", smACM, "ERROR - unable to open any devices").speaks("module-missing"),
-				says(OpenSM, "acm-no-devices", smACM, "ERROR - no "+
-					"devices").not("acm_cma").speaks("module-missing"),
+				says(OpenSM, "acm-no-devices", smACM, "ERROR - no devices", "acm_").
+					not("acm_cma").speaks("module-missing"),
 				says(OpenSM, "acm-providers", smACM, "ERROR - unable to open any "+
 					"providers").speaks("missing-library"),
 			},

@@ -26,7 +26,8 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 			Explanation: "perftest takes port 1 of the device unless -i says otherwise, and ends if it isn't active.",
 			Sources:     []string{ptParams, "lsgunth/perftest#1"}, Standing: evidence.Origin,
 			Lines: []Line{
-				says(Perftest, "port-state", ptParams, "Port number ", " state is ").with("state", " state is "),
+				says(Perftest, "port-state", ptParams, "Port number ", " state is ").
+					any("Nop", "Down", "Init", "Arm", "Active Defer", "Unknown").with("state", " state is "),
 			},
 			Causes: []Cause{
 				maybe(Rare, "vf-guid", "the virtual function has no GUID, so the subnet manager doesn't bring it up",
@@ -156,7 +157,7 @@ func perftestPeers() []Symptom { //nolint:funlen // a table
 				says(Perftest, "write-socket", ptComm, "Unable to write", "socket/rd").as(evidence.Echo),
 				says(Perftest, "exchange", ptComm, "Failed to exchange ", "between server and client"),
 				says(Perftest, "negotiate", ptComm, " Failed to negotiate parameters").as(evidence.Echo),
-				says(Perftest, "sync", ptComm, "Failed to sync between ").as(evidence.Echo),
+				says(Perftest, "sync", ptComm, "Failed to sync between server and client").as(evidence.Echo),
 				says(Perftest, "close", ptComm, "Failed to close connection between server and "+
 					"client").as(evidence.Echo),
 				says(Perftest, "send-address", ptComm, "Couldn't send local address").as(evidence.Echo),

@@ -109,7 +109,7 @@ func perftestOthers() []Symptom {
 			Sources:     []string{ptResources}, Standing: evidence.Failed,
 			Lines: []Line{
 				says(Perftest, "completion-flags", ptResources, "A completion with flags mismatch in"),
-				says(Perftest, "validation", ptResources, "VALIDATION: FAILED"),
+				says(Perftest, "validation", ptResources, "VALIDATION: FAILED (", "error(s)"),
 			},
 			Causes: []Cause{
 				maybe(Common, "version-mismatch", "the two sides run different releases or options",

@@ -11,14 +11,17 @@ var (
 	groupGloo  = source{Torch, "pytorch/pytorch, torch/csrc/distributed/c10d/ProcessGroupGloo.cpp"}
 )
 
+// webRequests are in lines about requests over HTTP: a program that finds no model hub or package
+// index may go on without, and no node of the job is concerned.
+func webRequests() []string { return []string{"HTTP", "http", "urllib"} }
+
 // rendezvousSymptoms are about ranks that don't find each other.
 func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-370", Name: "port-in-use", Title: "the port of the rendezvous is in use",
+			ID: "RDX-370", Name: "port-in-use", Title: "a TCP port that the job listens on is in use",
 			Explanation: "Two jobs on one node have the same MASTER_PORT, an earlier one still runs, or two " +
-				"processes " +
-				"believe that they are rank 0.",
+				"processes believe that they are rank 0.",
 			Sources:  []string{"pytorch/pytorch, torch/csrc/distributed/c10d/socket.cpp"},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -49,9 +52,12 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 			Standing:    evidence.Origin,
 			Lines: []Line{
 				c10dSocket.says("gai", "cannot be retrieved (gai error").decides("name-resolution"),
-				python.says("errno-2", "[Errno -2] Name or service not known").decides("name-resolution"),
-				python.says("errno-3", "[Errno -3] Temporary failure in name resolution").decides("name-resolution"),
+				python.says("errno-2", "[Errno -2] Name or service not known").not(webRequests()...).
+					decides("name-resolution"),
+				python.says("errno-3", "[Errno -3] Temporary failure in name resolution").not(webRequests()...).
+					decides("name-resolution"),
 				source{Torch, "OpenSSH, sshconnect.c"}.says("ssh-name", "ssh: Could not resolve hostname").
+					not("github", "gitlab").
 					decides("name-resolution"),
 				source{Torch, "pmodels/mpich, hydra"}.says("hydra-name", "unable to get host address for").
 					decides("name-resolution"),
@@ -140,7 +146,7 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:     []string{"pytorch/gloo, gloo/transport/tcp/device.cc"},
 			Standing:    evidence.Origin,
 			Lines: []Line{
-				gloo.says("no-interface", "Unable to find interface for").decides("interface-choice"),
+				gloo.says("no-interface", "Unable to find interface for", "gloo").decides("interface-choice"),
 				gloo.says("ifa", "ifa != nullptr"),
 			},
 			Causes: []Cause{

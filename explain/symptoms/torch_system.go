@@ -165,7 +165,8 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 				ray.says("ray-pressure", "killed due to memory pressure (OOM)").decides("host-memory"),
 				slurmStep.says("slurm-oom", "oom-kill event(s) in").decides("host-memory"),
 				slurmStep.says("slurm-oom-kill", "oom_kill event in").decides("host-memory"),
-				source{Torch, "Kubernetes, container status"}.says("oom-killed", "OOMKilled").speaks("host-memory"),
+				source{Torch, "Kubernetes, container status"}.says("oom-killed", "OOMKilled").
+					not("OOMKilled\":", "OOMKilled=").speaks("host-memory"),
 				elastic.says("exit-9", "failed (exitcode: -9)"),
 			},
 			Causes: []Cause{
@@ -196,8 +197,8 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Origin,
 			Lines: []Line{
 				elastic.says("sighup", "SIGHUP death signal").decides("session-closed"),
-				elastic.says("got-sighup", "got signal: 1").not("signal: 1: ", "signal: 11", "signal: 15").
-					speaks("session-closed"),
+				elastic.says("got-sighup", "got signal: 1").not("signal: 10", "signal: 11", "signal: 12", "signal: 13",
+					"signal: 14", "signal: 15").speaks("session-closed"),
 				elastic.says("sigterm", "SIGTERM death signal").speaks("job-cancelled").as(evidence.Failed),
 				elastic.says("got-sigterm", "got signal: 15").speaks("job-cancelled").as(evidence.Failed),
 				slurmStep.says("preempted", "DUE TO PREEMPTION").decides("job-cancelled"),

@@ -76,7 +76,7 @@ func nixlSymptoms() []Symptom { //nolint:funlen // a table
 					Source: "ai-dynamo/nixl, src/core/nixl_agent.cpp",
 				},
 				{
-					Name: "nixl-plugin-load", Program: UCX, All: []string{"Failed to load plugin from "},
+					Name: "nixl-plugin-load", Program: UCX, All: []string{"Failed to load plugin from ", "libplugin_"},
 					Source: "ai-dynamo/nixl 0.3, src/core/nixl_plugin_manager.cpp",
 				},
 				{

@@ -286,8 +286,8 @@ func verbsCM() []Symptom { //nolint:funlen // a table
 				says(Verbs, "fio-event", "axboe/fio, engines/rdma.c", "fio: event is RDMA_CM_EVENT_",
 					" instead of ").with("event", "event is "),
 				says(Verbs, "wait-connected", vbExamples, "wait for CONNECTED state ").as(evidence.Echo),
-				says(Verbs, "connect-error", vbExamples, "connect error -1").not("RDMA " +
-					"connect").as(evidence.Echo),
+				says(Verbs, "connect-error", vbExamples, "connect error -1").not("RDMA connect", ": ", "(", ",").
+					as(evidence.Echo),
 			},
 			Causes: []Cause{
 				maybe(Common, "nobody-listens", "nobody listens on that address and port with rdma_cm, or the "+

@@ -29,7 +29,7 @@ func verbsPrograms() []Symptom { //nolint:funlen // a table
 				says(Verbs, "ceph-qp", vbCeph, "failed to create queue pair"),
 				says(Verbs, "ceph-qp-hint", vbCeph, "try reducing "+
 					"ms_async_rdma_receive_queue_length").speaks("device-limit"),
-				says(Verbs, "ceph-state", vbCeph, "failed to transition to ").speaks("gid-index"),
+				says(Verbs, "ceph-state", vbCeph, "failed to transition to ", " state: (").speaks("gid-index"),
 				says(Verbs, "ceph-buffers", vbCeph, "WARNING: OUT OF RX "+
 					"BUFFERS").as(evidence.Vague).speaks("device-limit"),
 				says(Verbs, "ceph-type", "ceph/ceph, src/msg/async/Stack.cc", "ms_async_transport_type ",

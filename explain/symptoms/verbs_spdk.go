@@ -139,8 +139,8 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 				"command doesn't fit it.",
 			Sources: []string{vbNVMfC, "spdk/spdk, lib/nvmf/subsystem.c"}, Standing: evidence.Origin,
 			Lines: []Line{
-				says(Verbs, "spdk-host", vbNVMfC, " does not allow host '"),
-				says(Verbs, "spdk-no-subsystem", vbNVMfC, "Could not find subsystem '"),
+				says(Verbs, "spdk-host", vbNVMfC, " does not allow host 'nqn."),
+				says(Verbs, "spdk-no-subsystem", vbNVMfC, "Could not find subsystem 'nqn."),
 				says(Verbs, "spdk-listener", vbNVMfC, "I/O connect is on a listener different from admin connect"),
 				says(Verbs, "spdk-qid", vbNVMfC, "Requested QID ", "but Max QID is "),
 				says(Verbs, "spdk-nqn", "spdk/spdk, lib/nvmf/subsystem.c", "Invalid NQN \""),
