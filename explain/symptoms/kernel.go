@@ -32,8 +32,9 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 			ID: "RDX-540", Name: "nvme-connect-rejected", Title: "the NVMe target answered and refused the " +
 				"Connect command",
 			Explanation: "The RDMA connection works: the answer is NVMe's. Status 2 is an invalid field, which " +
-				"older targets give for a keep-alive timeout on a discovery controller; 0x82 (386) to 0x84 are " +
-				"the NQN, the host's access and the controller; 0x371 (881) is a path that went away.",
+				"older targets give for a keep-alive timeout on a discovery controller; 0x182 (386) is " +
+				"another invalid parameter, such as the subsystem's NQN, 0x184 (388) a host that isn't allowed. " +
+				"0x370 (880) and 0x371 (881) are the host's own: the path was lost while the command was on its way.",
 			Sources:  []string{knFabric, "linux-nvme/nvme-cli#867", "linux-nvme/nvme-cli#3268"},
 			Standing: evidence.Origin,
 			Lines: []Line{

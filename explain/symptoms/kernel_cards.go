@@ -107,7 +107,7 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				maybe(Common+Strong, "resource-limit", "the card has no more memory keys: too many registrations, "+
 					"or keys that processes have leaked",
-					"rdma resource show mr; cat /sys/kernel/debug/mlx5/*/mr_cache; sysctl vm.max_map_count",
+					"rdma resource show mr; cat /sys/kernel/debug/mlx5/*/mr_cache",
 					"fewer and larger registrations; end the processes that hold them, reload mlx5_ib or reboot"),
 				maybe(Usual, "card-firmware", "the firmware refuses", "the mlx5_cmd lines in dmesg: status and "+
 					"syndrome", "newer firmware"),
@@ -280,8 +280,8 @@ func kernelSoft() []Symptom {
 					"rdma link; rdma --version", "rdma link add rxe0 type rxe netdev INTERFACE (iproute2 5.0 or "+
 						"later), with rdma-core's provider"),
 				maybe(Rare, "ipv6-off", "IPv6 is off on this node (ipv6.disable=1), and this kernel's rdma_rxe "+
-					"needs it", "cat /proc/cmdline", "ipv6.disable_ipv6 as a sysctl in place of ipv6.disable=1, "+
-					"or a newer kernel"),
+					"needs it", "cat /proc/cmdline", "sysctl net.ipv6.conf.all.disable_ipv6=1 in place of "+
+					"ipv6.disable=1, or a newer kernel"),
 				maybe(Rare, "port-in-use", "something else has UDP port 4791", "ss -ulnp | grep 4791", "end it"),
 				maybe(Rare, "interface-choice", "the interface has a device already, or is virtual (VLAN, bond)",
 					"rdma link", "the physical interface"),

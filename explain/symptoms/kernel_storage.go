@@ -25,7 +25,7 @@ func kernelOthers() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				maybe(Usual, "subnet-manager", "the subnet manager knows no path to the target's GID",
-					"rdmactl fabric sa; ibsrpdm", "the target's port active, the right dgid and pkey"),
+					"rdmactl fabric sa paths LID; ibsrpdm -c", "the target's port active, the right dgid and pkey"),
 				maybe(Usual, "target-refuses", "the target has no such ioc_guid, or no access list for this "+
 					"initiator", "targetcli: acls; dmesg of the target",
 					"an ACL for the initiator's port ID, or generate_node_acls=1"),

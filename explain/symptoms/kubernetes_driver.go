@@ -273,7 +273,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "fabric-manager", Title: "the fabric manager is of another release than the driver",
 					Weight: Common,
-					Decide: "nvidia-fabricmanager --version; cat /proc/driver/nvidia/version",
+					Decide: "nv-fabricmanager --version; cat /proc/driver/nvidia/version",
 					Remedy: "the package of the driver's release",
 				},
 				{

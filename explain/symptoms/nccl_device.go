@@ -38,7 +38,7 @@ func fabricManager(w Weight, clues ...Clue) Cause {
 		Decide: "systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A4 Fabric; dmesg | grep -i -e xid -e " +
 			"sxid",
 		Remedy: "reboot, or stop all jobs, reset the GPUs (nvidia-smi -r) and restart nvidia-fabricmanager of the " +
-			"driver's release: a restart alone doesn't do; NCCL_NVLS_ENABLE=0 until then",
+			"driver's release: a restart alone isn't enough; NCCL_NVLS_ENABLE=0 until then",
 	}
 }
 

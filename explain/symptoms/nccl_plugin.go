@@ -66,7 +66,7 @@ func ncclPluginSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Rare,
 					Clues:  []Clue{{Weight: Strong, Line: "sharp-port"}},
 					Decide: "ibstat; which node runs opensm",
-					Remedy: "SHARP_COLL_… with the other ports; the subnet manager on a node of its own",
+					Remedy: "NCCL_IB_HCA with the other ports; the subnet manager on a node of its own",
 				},
 				{
 					Slug:  "setting-invalid",

@@ -145,7 +145,7 @@ func ncclResultSymptoms() []Symptom {
 				{
 					Slug: "dead-peer", Title: "another rank ended", Weight: Rare,
 					Clues:  []Clue{{Weight: Strong, Line: "result-remote", Text: "the other end is gone"}},
-					Decide: "the ncclFirstLine failure of all ranks", Remedy: "what ended it",
+					Decide: "the first failure of all ranks: " + ncclFirstLine, Remedy: "what ended it",
 				},
 			},
 		},

@@ -189,7 +189,7 @@ func ncclUsageSymptoms() []Symptom {
 					Clues: []Clue{
 						{Weight: Strong, Line: "rma-register"}, {Weight: Strong, Line: "segments-dmabuf"},
 					},
-					Decide: "rdmactl doctor --only peermem,dmabuf",
+					Decide: "rdmactl doctor --only gpudirect",
 					Remedy: "nvidia-peermem, or DMA-BUF (open kernel modules)",
 				},
 			},
@@ -221,7 +221,7 @@ func ncclUsageSymptoms() []Symptom {
 					Slug: "peermem-missing", Title: "GPU memory can't be registered with the network card",
 					Weight: Usual,
 					Clues:  []Clue{{Weight: Strong, Line: "gin-register"}},
-					Decide: "rdmactl doctor --only peermem,dmabuf",
+					Decide: "rdmactl doctor --only gpudirect",
 					Remedy: "modprobe nvidia-peermem, or open kernel modules with DMA-BUF",
 				},
 				{

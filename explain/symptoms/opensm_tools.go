@@ -104,9 +104,9 @@ func smTools() []Symptom { //nolint:funlen // a table
 				maybe(Common, "subnet-manager", "no subnet manager runs on this fabric, or it doesn't answer",
 					"rdmactl fabric sm; sminfo; ibstat: SM lid",
 					"start or restart the subnet manager"),
-				maybe(Rare, "pkey", "the port isn't a full member of the default partition, which the "+
-					"administrator needs", "cat /sys/class/infiniband/*/ports/1/pkeys/0",
-					"limited membership is enough for queries: 0x7fff or 0xffff must be there"),
+				maybe(Rare, "pkey", "the port isn't a member of the default partition, in which the "+
+					"administrator is", "cat /sys/class/infiniband/*/ports/1/pkeys/*",
+					"the default partition in partitions.conf: limited membership (0x7fff) is enough for queries"),
 			},
 		},
 		{

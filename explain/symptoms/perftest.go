@@ -134,7 +134,8 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 				maybe(Rare, "mtu-too-small", "the size or MTU doesn't fit the port's MTU", "ibv_devinfo: active_mtu",
 					"a value that the port has; UD carries one MTU"),
 				maybe(Rare, "pkey", "the index isn't in the port's table of partition keys",
-					"rdmactl fabric sa; cat /sys/class/infiniband/DEVICE/ports/1/pkeys/*", "an index of the table"),
+					"rdmactl doctor --only pkey; cat /sys/class/infiniband/DEVICE/ports/1/pkeys/*",
+					"an index of the table"),
 				maybe(Rare, "environment-differs", "the options don't fit each other or this release of perftest",
 					"the line above, and --help", "options that this release has"),
 			},
@@ -274,7 +275,7 @@ func perftestPeers() []Symptom { //nolint:funlen // a table
 				says(Perftest, "create-qp-again", ptResources, "Failed to create QP."),
 			},
 			Causes: []Cause{
-				maybe(Usual, "program-fault", "a step before this one failed", "the lines above this one",
+				maybe(Usual, "elsewhere", "a step before this one failed", "the lines above this one",
 					"what the first of them says"),
 			},
 		},

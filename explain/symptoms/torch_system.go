@@ -155,7 +155,7 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-380", Name: "host-memory", Title: "a process was killed for want of memory",
+			ID: "RDX-380", Name: "host-memory", Title: "a process was killed because memory ran out",
 			Explanation: "The kernel, the container's limit, Slurm or Ray ended it. What other ranks report only " +
 				"follows.",
 			Sources:  []string{"Linux, mm/oom_kill.c", "ray-project/ray, memory_monitor"},

@@ -224,8 +224,7 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "driver-option", Title: "an option of the NVIDIA driver is missing", Weight: Rare,
 					Decide: "grep -i registry /proc/driver/nvidia/params",
-					Remedy: `options nvidia NVreg_RegistryDwords="PeerMappingOverride=1;", then load the driver " +
-						"again`,
+					Remedy: `options nvidia NVreg_RegistryDwords="PeerMappingOverride=1;", then load the driver again`,
 				},
 			},
 		},
