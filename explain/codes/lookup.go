@@ -99,9 +99,8 @@ func explainNumber(n int, text string) (Explanation, error) {
 		return e, err
 	}
 	if _, ok := Errno(n, AnyOperation, LinkUnknown); !ok {
-		return Explanation{}, fmt.Errorf("explain code %q: no status and no error number has it; for a vendor "+
-			"code give "+
-			"vendor=%s and status=", clip(text), clip(text))
+		return Explanation{}, fmt.Errorf("explain code %q: no status and no error number has it; for a vendor code "+
+			"give vendor=%s and status=", clip(text), clip(text))
 	}
 	e, err := explainErrno(n, fields{})
 	if n > 0 {
@@ -144,9 +143,8 @@ func lookupFields(f fields, text string) (Explanation, bool, error) {
 func LookupErrno(errno, operation, link string) (Explanation, error) {
 	n, ok := ErrnoByText(errno)
 	if !ok {
-		return Explanation{}, fmt.Errorf("errno %q: want a number of Linux (1 to %d), a name such as ETIMEDOUT, "+
-			"or the "+
-			"text of strerror such as \"Connection timed out\"", clip(errno), len(errnos)-1)
+		return Explanation{}, fmt.Errorf("errno %q: want a number of Linux (1 to %d), a name such as ETIMEDOUT, or "+
+			"the text of strerror such as \"Connection timed out\"", clip(errno), len(errnos)-1)
 	}
 	return explainErrno(n, fields{"verb": operation, "link": link})
 }

@@ -16,9 +16,8 @@ func explainCompletion(f fields, text string) (Explanation, error) {
 	case f["status"] != "":
 		var ok bool
 		if s, ok = StatusByText(f["status"]); !ok {
-			return Explanation{}, fmt.Errorf("status %q: want 0 to %d, a name such as IBV_WC_RETRY_EXC_ERR, or "+
-				"the text "+
-				"of ibv_wc_status_str", clip(f["status"]), len(statuses)-1)
+			return Explanation{}, fmt.Errorf("status %q: want 0 to %d, a name such as IBV_WC_RETRY_EXC_ERR, or the "+
+				"text of ibv_wc_status_str", clip(f["status"]), len(statuses)-1)
 		}
 	case f["syndrome"] != "":
 		n, err := strconv.ParseUint(f["syndrome"], 0, 8)

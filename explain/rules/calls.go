@@ -12,9 +12,8 @@ import (
 func callRule() Rule {
 	return Rule{
 		ID: "RDX-604", Name: "verbs-call", Title: "a call of libibverbs failed",
-		Explanation: "The error number says more than the call: permission, a device file that isn't there, a " +
-			"limit, or an " +
-			"attribute that the device doesn't have.",
+		Explanation: "The error number says more than the call: permission, a device file that isn't there, a limit, " +
+			"or an attribute that the device doesn't have.",
 		Sources: []string{"ibv_open_device(3)", "ibv_post_send(3)", "ibv_create_flow(3)"},
 		Find:    findCall,
 	}
@@ -73,8 +72,7 @@ func callCauses(c *candidates, x *facts.Failure, call string) {
 			todo("ibv_devices; ls /etc/libibverbs.d", "ibverbs-providers, rdma-core")
 	case "ibv_fork_init":
 		c.add("fork-support", "it was called after memory was registered, or huge pages aren't announced", common).
-			todo("the order of the calls; RDMAV_HUGEPAGES_SAFE", "RDMAV_FORK_SAFE=1 before the program starts, or "+
-				"none")
+			todo("the order of the calls; RDMAV_HUGEPAGES_SAFE", "RDMAV_FORK_SAFE=1 before the program starts, or none")
 	case "ibv_post_send", "ibv_post_recv", "ibv_post_srq_recv":
 		c.add("device-limit", "the queue is full, or a request has more entries or inline data than the queue",
 			common).

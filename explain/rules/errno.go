@@ -46,16 +46,10 @@ func leftovers(f *facts.Facts, findings []Finding) []Finding {
 				supports(hint, x.Event.Text, x.Event.Place).todo(cause.Decide, cause.Remedy)
 		}
 		if len(c.list) > 0 {
-			return []Finding{
-				{
-					What: where(
-						x,
-					) + ": " + x.Event.Text,
-					Failure: x,
-					Events:  []*evidence.Event{x.Event},
-					Causes:  c.causes(),
-				},
-			}
+			return []Finding{{
+				What: where(x) + ": " + x.Event.Text, Failure: x, Events: []*evidence.Event{x.Event},
+				Causes: c.causes(),
+			}}
 		}
 	}
 	return nil
@@ -79,32 +73,17 @@ func errnoCauses(errno, text string) []Cause {
 	case "1", "13":
 		return []Cause{
 			one("not-privileged", "the process may not do that: a permission or capability is missing", usual,
-				"the owner and mode of what the line names; capabilities and seccomp profile of the container",
-				"the permission, or run it privileged once"),
+				"the owner and mode of what the line names; the container's capabilities and seccomp profile; run it "+
+					"privileged once to test",
+				"the permission or capability that is missing"),
 		}
 	case "12":
 		return []Cause{
-			one(
-				"memlock",
-				"the limit of locked memory is too low",
-				usual,
-				"rdmactl doctor --only memlock,memlock-jobs",
-				"ulimit -l unlimited",
-			),
-			one(
-				"host-memory",
-				"the node, or the container's limit, ran out of memory",
-				rare,
-				"free -g; dmesg",
-				"more memory",
-			),
-			one(
-				"resource-limit",
-				"the card has no more of that resource",
-				rare,
-				"rdma resource show",
-				"fewer of them",
-			),
+			one("memlock", "the limit of locked memory is too low", usual, "rdmactl doctor --only memlock,memlock-jobs",
+				"memlock unlimited for the service that starts the job"),
+			one("host-memory", "the node, or the container's limit, ran out of memory", rare, "free -g; dmesg",
+				"more memory"),
+			one("resource-limit", "the card has no more of that resource", rare, "rdma resource show", "fewer of them"),
 		}
 	case "19", "6":
 		return []Cause{one("no-device-node", "the device isn't there in this container or namespace", usual,

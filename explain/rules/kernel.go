@@ -18,9 +18,8 @@ func driverRules() []Rule {
 		),
 		one(
 			"RDX-601", "card-command", "a card's firmware refused a command of its driver, or didn't answer",
-			"The status says how: limits exceeded is a lack of objects, bad parameter an attribute that firmware "+
-				"and driver see differently, a timeout "+
-				"firmware that hangs. The syndrome is the vendor's.",
+			"The status says how: limits exceeded is a lack of objects, bad parameter an attribute that firmware and "+
+				"driver see differently, a timeout firmware that hangs. The syndrome is the vendor's.",
 			evidence.KernelCommand, []string{
 				"Linux, drivers/net/ethernet/mellanox/mlx5/core/cmd.c",
 				"openucx/ucx#6264", "openucx/ucx#9488",
@@ -38,9 +37,8 @@ func driverRules() []Rule {
 		},
 		one(
 			"RDX-603", "iommu-fault", "the IOMMU refused an access of a device",
-			"A device read or wrote an address that isn't mapped for it: memory that was freed too early, or "+
-				"traffic between two devices that the IOMMU "+
-				"doesn't map.",
+			"A device read or wrote an address that isn't mapped for it: memory that was freed too early, or traffic "+
+				"between two devices that the IOMMU doesn't map.",
 			evidence.KernelIOMMU, []string{"Linux, drivers/iommu", "NVIDIA/nccl#304"},
 			func(c *candidates, x *facts.Failure) {
 				c.add("acs", "the IOMMU redirects and refuses traffic between devices, such as a GPU and a card",
@@ -62,8 +60,8 @@ type xid struct{ slug, title, decide, remedy string }
 
 // What decides and what to do about errors of GPUs.
 const (
-	gpuReset = "drain the node; nvidia-smi --gpu-reset or a reboot; replace the GPU if it comes back (dcgmi " +
-		"diag -r 3)"
+	gpuReset = "drain the node; nvidia-smi --gpu-reset or a reboot; replace the GPU if it comes back " +
+		"(dcgmi diag -r 3)"
 	gpuLook    = "nvidia-smi -q; dcgmi diag; dmesg around"
 	programFix = "the program: run it with compute-sanitizer; another release of the library whose kernel it is"
 )
@@ -128,8 +126,7 @@ func xidCauses(c *candidates, x *facts.Failure) {
 func commandCauses(c *candidates, x *facts.Failure) {
 	status, command := x.Event.Fields["status"], x.Event.Fields["command"]
 	limit := strings.Contains(status, "limits exceeded") || strings.Contains(status, "no resources")
-	refused := strings.Contains(status, "bad param") || strings.Contains(status,
-		"bad operation") || strings.Contains(status, "bad op")
+	refused := strings.Contains(status, "bad param") || strings.Contains(status, "bad op")
 	stopped := strings.Contains(status, "time") || strings.Contains(status, "internal error")
 	c.add("resource-limit", "the card has no more objects of that kind (memory keys, queues, pages)", rare).
 		supportsIf(limit, decisive, "the status of "+command+" is "+status, x.Event.Place).

@@ -18,22 +18,19 @@ var verbKinds = []evidence.Kind{
 func memoryRules() []Rule {
 	return []Rule{
 		{
-			ID:    "RDX-120",
-			Name:  "register-memory",
-			Title: "memory could not be registered",
+			ID: "RDX-120", Name: "register-memory", Title: "memory could not be registered",
 			Explanation: "Registering pins memory, which the limit of locked memory bounds; for a GPU's memory the " +
 				"kernel also needs nvidia-peermem or DMA-BUF.",
 			Sources: []string{"ibv_reg_mr(3)", "NVIDIA/nccl-tests#206", "ai4d-iasc/trixie#81"},
 			Find:    findRegister,
 		},
 		{
-			ID:    "RDX-121",
-			Name:  "create-resource",
-			Title: "a completion queue or queue pair could not be created",
-			Explanation: "Queues are pinned memory too, and cards and virtual functions have limited numbers of " +
-				"them.",
-			Sources: []string{"NVIDIA/cudf-spark#7632", "deepseek-ai/DeepEP#649"},
-			Find:    findCreate,
+			ID:          "RDX-121",
+			Name:        "create-resource",
+			Title:       "a completion queue or queue pair could not be created",
+			Explanation: "Queues are pinned memory too, and cards and virtual functions have limited numbers of them.",
+			Sources:     []string{"NVIDIA/cudf-spark#7632", "deepseek-ai/DeepEP#649"},
+			Find:        findCreate,
 		},
 	}
 }
@@ -60,18 +57,10 @@ func findRegister(f *facts.Facts) []Finding {
 		peermem(f, c, x)
 	}
 	registerRefused(c, x)
-	return []Finding{
-		{
-			What: fmt.Sprintf(
-				"%s could not register memory%s",
-				where(x),
-				errnoText(errno),
-			),
-			Failure: x,
-			Events:  events(list),
-			Causes:  c.causes(),
-		},
-	}
+	return []Finding{{
+		What: fmt.Sprintf("%s could not register memory%s", where(x), errnoText(errno)), Failure: x,
+		Events: events(list), Causes: c.causes(),
+	}}
 }
 
 func errnoText(n string) string {
@@ -163,8 +152,7 @@ const lowestUVA = 0x7000_0000_0000
 // segments of PyTorch, which nvidia-peermem can't pin.
 func virtualMemory(f *facts.Facts, c *candidates, x *facts.Failure) {
 	v := c.add("gpu-memory-kind", "the memory is of an allocator with virtual addresses, such as PyTorch's "+
-		"expandable "+
-		"segments, which can't be pinned", rare)
+		"expandable segments, which can't be pinned", rare)
 	v.supportsIf(x.Event.Fields["errno"] == "14", hint+usual, "errno 14: the kernel can't pin that "+
 		"address", x.Event.Place)
 	address, err := strconv.ParseUint(strings.TrimPrefix(x.Event.Fields["memory"], "0x"), 16, 64)
@@ -195,13 +183,12 @@ func registerRefused(c *candidates, x *facts.Failure) {
 	case "1", "13":
 		c.add("not-privileged", "the process isn't allowed to register memory", common).
 			supports(strong, "errno "+n, x.Event.Place).
-			todo("CapEff of /proc/self/status; the control group's rdma.max", "CAP_IPC_LOCK, or a privileged "+
-				"container")
+			todo("CapEff of /proc/self/status; the control group's rdma.max", "CAP_IPC_LOCK, or a privileged container")
 	}
 }
 
-// unknownToDriver says whether a request of DevX failed without an answer of the firmware, because
-// the kernel's driver doesn't have it.
+// unknownToDriver reports whether a request of DevX failed without an answer of the firmware,
+// because the kernel's driver doesn't have it.
 func unknownToDriver(x *facts.Failure) bool {
 	if x.Event.Kind != evidence.UCXDevX || strings.Trim(x.Event.Fields["syndrome"], "0x") != "" {
 		return false
@@ -223,9 +210,8 @@ func findCreate(f *facts.Facts) []Finding {
 	c := &candidates{}
 	memoryCauses(f, c, list)
 	if n := x.Event.Fields["errno"]; n != "" && n != "12" && !unknownToDriver(x) {
-		c.add("device-limit", "more inline data, depth or scatter entries than the device has, or a transport "+
-			"that it "+
-			"doesn't have", usual).
+		c.add("device-limit", "more inline data, depth or scatter entries than the device has, or a transport that "+
+			"it doesn't have", usual).
 			supportsIf(n == "22", strong, "errno 22: an attribute was refused", x.Event.Place).
 			todo("ibv_devinfo -v: max_qp_wr, max_sge, max_cqe", "smaller queues and inline data")
 		refusedCauses(c, x, n)
@@ -248,17 +234,7 @@ func findCreate(f *facts.Facts) []Finding {
 				"user space of the host's release or an older one; UCX_IB_MLX5_DEVX=n").
 			from("openucx/ucx#6906")
 	}
-	return []Finding{
-		{
-			What: fmt.Sprintf(
-				"%s could not create %s%s",
-				where(x),
-				x.Event.Fields["call"],
-				errnoText(x.Event.Fields["errno"]),
-			),
-			Failure: x,
-			Events:  events(list),
-			Causes:  c.causes(),
-		},
-	}
+	what := fmt.Sprintf("%s could not create %s%s", where(x), x.Event.Fields["call"],
+		errnoText(x.Event.Fields["errno"]))
+	return []Finding{{What: what, Failure: x, Events: events(list), Causes: c.causes()}}
 }

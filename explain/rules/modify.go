@@ -225,8 +225,7 @@ func modifyInvalid(f *facts.Facts, c *candidates, list []*facts.Failure) {
 	if e := firstOf(f, evidence.Setting, "name", "GRH required"); e != nil {
 		grh.supports(decisive, e.Text, e.Place)
 	}
-	grh.supportsIf(ib, strong, "the port is InfiniBand, where no GID is needed "+
-		"otherwise", x.Event.Place).
+	grh.supportsIf(ib, strong, "the port is InfiniBand, where no GID is needed otherwise", x.Event.Place).
 		todo("ibv_devinfo -v: GRH required", "-x INDEX with perftest; a later NCCL").
 		from("linux-rdma/perftest#393")
 	driver := c.add("driver-refuses", "the driver refuses this change of state or attribute", rare)

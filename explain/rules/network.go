@@ -157,7 +157,7 @@ func used(f *facts.Facts, network string) bool {
 	return false
 }
 
-// rdmaTransport says whether a text names one of UCX's transports over RDMA, or a device of it.
+// rdmaTransport reports whether a text names one of UCX's transports over RDMA, or a device of it.
 func rdmaTransport(transports string) bool {
 	for name := range strings.FieldsFuncSeq(transports, func(r rune) bool {
 		return strings.ContainsRune(" ()/:,;#", r)

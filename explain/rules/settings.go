@@ -37,14 +37,13 @@ var remedies = map[string]map[string]string{
 		"rails-not-connected": "-d with ports that are connected",
 	},
 	"ucx": {
-		"gid-index": "UCX_IB_GID_INDEX=auto, or the index of the routable RoCE v2 GID",
-		"gid-moved": "UCX_IB_GID_INDEX=auto, or the present index",
-		"gid-empty": "give the interface an address, or leave the port out of UCX_NET_DEVICES",
-		"rails-not-connected": "UCX_NET_DEVICES with ports of one network; " +
-			"UCX_IB_ROCE_REACHABILITY_MODE=local_subnet",
-		"foreign-device": "the rail's interface in the pod, or UCX_NET_DEVICES with the pod's own devices",
-		"bad-nic":        "take the card out of UCX_NET_DEVICES, check cable and firmware",
-		"traffic-class":  "UCX_IB_TRAFFIC_CLASS with the class that the switches protect",
+		"gid-index":           "UCX_IB_GID_INDEX=auto, or the index of the routable RoCE v2 GID",
+		"gid-moved":           "UCX_IB_GID_INDEX=auto, or the present index",
+		"gid-empty":           "give the interface an address, or leave the port out of UCX_NET_DEVICES",
+		"rails-not-connected": "UCX_NET_DEVICES with ports of one network; UCX_IB_ROCE_REACHABILITY_MODE=local_subnet",
+		"foreign-device":      "the rail's interface in the pod, or UCX_NET_DEVICES with the pod's own devices",
+		"bad-nic":             "take the card out of UCX_NET_DEVICES, check cable and firmware",
+		"traffic-class":       "UCX_IB_TRAFFIC_CLASS with the class that the switches protect",
 	},
 }
 

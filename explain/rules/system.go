@@ -28,8 +28,7 @@ func kernelRules() []Rule {
 			"RDX-160",
 			"card-health",
 			"the card's firmware stopped",
-			"The driver watches a counter that the card's firmware must "+
-				"increase. All jobs of the node fail.",
+			"The driver watches a counter that the card's firmware must increase. All jobs of the node fail.",
 			evidence.KernelHealth,
 			[]string{"Linux, drivers/net/ethernet/mellanox/mlx5/core/health.c"},
 			func(c *candidates, x *facts.Failure) {
@@ -59,8 +58,7 @@ func kernelRules() []Rule {
 			"RDX-162",
 			"peermem-symbol",
 			"a module doesn't fit the RDMA subsystem",
-			"The module for GPU memory was built for another "+
-				"ib_core.",
+			"The module for GPU memory was built for another ib_core.",
 			evidence.KernelSymbol,
 			[]string{"Mellanox/nv_peer_memory#79"},
 			func(c *candidates, x *facts.Failure) {
@@ -119,8 +117,7 @@ func clusterRules() []Rule {
 			"RDX-165",
 			"vf-guid",
 			"a virtual function of InfiniBand has no GUID",
-			"Without GUID the subnet manager doesn't configure "+
-				"it, and it stays down.",
+			"Without GUID the subnet manager doesn't configure it, and it stays down.",
 			evidence.K8sVF,
 			[]string{"openshift/sriov-network-operator#243"},
 			func(c *candidates, x *facts.Failure) {
@@ -136,8 +133,7 @@ func clusterRules() []Rule {
 			"RDX-166",
 			"netns-mode",
 			"the RDMA subsystem is in the wrong namespace mode",
-			"The shared device plugin needs the shared "+
-				"mode, the RDMA CNI the exclusive one.",
+			"The shared device plugin needs the shared mode, the RDMA CNI the exclusive one.",
 			evidence.K8sNamespace,
 			[]string{"Mellanox/k8s-rdma-shared-dev-plugin#84"},
 			func(c *candidates, x *facts.Failure) {

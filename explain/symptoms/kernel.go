@@ -54,14 +54,13 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 					as(evidence.Vague).
 					speaks("dead-peer"),
 				says(Kernel, "nvme-connect-nqn", knFabric, "Connect Invalid Data Parameter").speaks("target-refuses"),
-				says(Kernel, "nvme-connect-sqe", knFabric, "Connect Invalid SQE "+
-					"Parameter").speaks("version-mismatch"),
+				says(Kernel, "nvme-connect-sqe", knFabric, "Connect Invalid SQE Parameter").speaks("version-mismatch"),
 				says(Kernel, "nvme-connect-host", knFabric, "Connect for subsystem ",
 					" is not allowed, hostnqn").decides("target-refuses"),
-				says(Kernel, "nvme-connect-busy", knFabric, "Connect command failed: controller is "+
-					"busy").speaks("target-refuses"),
-				says(Kernel, "nvme-connect-auth", knFabric, "Connect command failed: authentication "+
-					"required").decides("target-refuses"),
+				says(Kernel, "nvme-connect-busy", knFabric,
+					"Connect command failed: controller is busy").speaks("target-refuses"),
+				says(Kernel, "nvme-connect-auth", knFabric,
+					"Connect command failed: authentication required").decides("target-refuses"),
 				says(Kernel, "nvme-connect-queue", knFabric, "failed to connect queue: ", " ret=").as(evidence.Echo),
 			},
 			Causes: []Cause{
@@ -111,8 +110,7 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-583", Name: "nvme-host-identity", Title: "the name or ID of this NVMe host is missing or wrong",
 			Explanation: "A host has one NQN and one ID, in /etc/nvme. The kernel refuses a connection without a " +
-				"name, and " +
-				"a second name for the same ID.",
+				"name, and a second name for the same ID.",
 			Sources:  []string{knFabric, "linux-nvme/nvme-cli#622", "kubernetes-csi/csi-driver-nvmf#34"},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -145,8 +143,8 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 				says(Kernel, "nvme-rdma-rejected", knNVMe, "Connect rejected: status "),
 				says(Kernel, "nvme-fabrics-write", "linux-nvme/nvme-cli",
 					"ailed to write to /dev/nvme-fabrics: ").as(evidence.Vague),
-				says(Kernel, "nvme-fabrics-new", "linux-nvme/libnvme", "ailed to write to nvme-fabrics "+
-					"device").as(evidence.Vague),
+				says(Kernel, "nvme-fabrics-new", "linux-nvme/libnvme",
+					"ailed to write to nvme-fabrics device").as(evidence.Vague),
 				says(Kernel, "nvme-reconnect", knNVMe, "Failed reconnect attempt ", "nvme").as(evidence.Echo),
 			},
 			Causes: []Cause{
@@ -205,8 +203,8 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 				says(Kernel, "nvme-no-handler", knFabric, "no handler found for transport rdma"),
 				says(Kernel, "nvmet-no-handler", "Linux, drivers/nvme/target/core.c", "nvmet: transport type ",
 					"not supported"),
-				says(Kernel, "nvme-no-fabrics", "linux-nvme/nvme-cli", "Failed to open /dev/nvme-fabrics: No such "+
-					"file").speaks("module-missing"),
+				says(Kernel, "nvme-no-fabrics", "linux-nvme/nvme-cli",
+					"Failed to open /dev/nvme-fabrics: No such file").speaks("module-missing"),
 			},
 			Causes: []Cause{
 				maybe(Common, "module-missing", "nvme_rdma (host) or nvmet_rdma (target) isn't loaded: with OFED "+
@@ -281,16 +279,15 @@ func kernelNFS() []Symptom {
 					as(evidence.Vague),
 				says(Kernel, "nfs-closed", knNFS, "rpcrdma: connection to ", " closed (").with("errno", "closed (-"),
 				says(Kernel, "nfs-rejected", knNFS, "rpcrdma: connection to ", " rejected: "),
-				says(Kernel, "nfs-remote-access", knNFS, "rpcrdma: ", "remote access "+
-					"error").speaks("defect:nfs-rdma-v4"),
+				says(Kernel, "nfs-remote-access", knNFS, "rpcrdma: ",
+					"remote access error").speaks("defect:nfs-rdma-v4"),
 				says(Kernel, "nfs-retry", knNFS, "rpcrdma: ", "retry counter exceeded").speaks("udp-blocked"),
 				says(Kernel, "mount-nfs", "nfs-utils, mount.nfs", "mount.nfs: ", "rdma").not("trying text-based"),
 			},
 			Causes: []Cause{
 				maybe(Usual, "nobody-listens", "the server has no NFS/RDMA listener on that port",
 					"cat /proc/fs/nfsd/portlist on the server: rdma 20049",
-					"modprobe svcrdma (rpcrdma); rdma=y in /etc/nfs.conf, or echo rdma 20049 > "+
-						"/proc/fs/nfsd/portlist",
+					"modprobe svcrdma (rpcrdma); rdma=y in /etc/nfs.conf, or echo rdma 20049 > /proc/fs/nfsd/portlist",
 					onErrno(Strong, "errno 111: refused", "111"), onText(Strong, "rejected",
 						"the server rejected the connection")),
 				maybe(Usual, "udp-blocked", "the server doesn't answer over RDMA",
@@ -359,10 +356,10 @@ func kernelLustre() []Symptom { //nolint:funlen // a table
 			Sources:     []string{knLNet}, Standing: evidence.Failed,
 			Lines: []Line{
 				says(Kernel, "lnet-no-listener", knLNet, " rejected: no listener at ").speaks("nobody-listens"),
-				says(Kernel, "lnet-queue-depth", knLNet, "rejected: incompatible message queue "+
-					"depth").decides("version-mismatch"),
-				says(Kernel, "lnet-fragments", knLNet, "rejected: incompatible # of RDMA "+
-					"fragments").decides("version-mismatch"),
+				says(Kernel, "lnet-queue-depth", knLNet,
+					"rejected: incompatible message queue depth").decides("version-mismatch"),
+				says(Kernel, "lnet-fragments", knLNet,
+					"rejected: incompatible # of RDMA fragments").decides("version-mismatch"),
 				says(Kernel, "lnet-o2iblnd", knLNet, "rejected: o2iblnd "),
 				says(Kernel, "lnet-addr-error", knLNet, ": ADDR ERROR -", "kiblnd_").with("errno",
 					"ERROR -").speaks("rails-not-connected"),

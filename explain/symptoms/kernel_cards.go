@@ -12,8 +12,7 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 			Sources: []string{knMlx5 + "/main.c", "pocopico/rp-ext#129"}, Standing: evidence.Origin,
 			Lines: []Line{
 				says(Kernel, "mlx5-hca-cap", knMlx5+"/main.c", "handle_hca_cap failed").speaks("driver-firmware"),
-				says(Kernel, "mlx5-preinit", knMlx5+"/main.c", "initializing state, "+
-					"aborting").decides("card-firmware"),
+				says(Kernel, "mlx5-preinit", knMlx5+"/main.c", "initializing state, aborting").decides("card-firmware"),
 				says(Kernel, "mlx5-dead", knMlx5+"/main.c", "firmware version: 65535.65535").decides("card-firmware"),
 				says(Kernel, "mlx5-command-interface", knMlx5+"/main.c",
 					"Failed initializing command interface").speaks("card-firmware"),
@@ -21,10 +20,9 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 					"failed to set issi").speaks("driver-firmware"),
 				says(Kernel, "mlx5-driver-too-old", knMlx5+"/cmd.c", "Driver cmdif rev(",
 					"differs from firmware").decides("driver-firmware"),
-				says(Kernel, "mlx5-load", knMlx5+"/main.c", "mlx5_load_one failed with error "+
-					"code").as(evidence.Vague),
-				says(Kernel, "mlx5-init-one", knMlx5+"/main.c", "mlx5_init_one failed with error "+
-					"code").as(evidence.Vague),
+				says(Kernel, "mlx5-load", knMlx5+"/main.c", "mlx5_load_one failed with error code").as(evidence.Vague),
+				says(Kernel, "mlx5-init-one", knMlx5+"/main.c",
+					"mlx5_init_one failed with error code").as(evidence.Vague),
 				says(Kernel, "mlx5-probe-failed", "Linux, drivers/base/dd.c", "mlx5_core", ": probe of ",
 					"failed with error").as(evidence.Vague),
 				says(Kernel, "mlx5-boot-pages", knMlx5+"/main.c", "failed to allocate boot pages").speaks("memory"),
@@ -74,8 +72,7 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-562", Name: "mlx5-module", Title: "a Mellanox card reports a problem of its cable or " +
-				"transceiver",
+			ID: "RDX-562", Name: "mlx5-module", Title: "a Mellanox card reports a problem of its cable or transceiver",
 			Explanation: "The driver prints what the card says of the module in the cage.",
 			Sources:     []string{knMlx5 + "/events.c"}, Standing: evidence.Origin,
 			Lines: []Line{
@@ -257,22 +254,21 @@ func kernelSoft() []Symptom {
 			Sources:  []string{knRxe, "SoftRoCE/rxe-dev#49", "SoftRoCE/rxe-dev#55", "pmem/rpma#560"},
 			Standing: evidence.Origin,
 			Lines: []Line{
-				says(Kernel, "rxe-ipv6", knRxe+"/rxe/rxe_net.c", "Failed to create IPv6 UDP "+
-					"tunnel").speaks("ipv6-off"),
-				says(Kernel, "rxe-ipv4", knRxe+"/rxe/rxe_net.c", "Failed to create IPv4 UDP "+
-					"tunnel").speaks("port-in-use"),
+				says(Kernel, "rxe-ipv6", knRxe+"/rxe/rxe_net.c", "Failed to create IPv6 UDP tunnel").speaks("ipv6-off"),
+				says(Kernel, "rxe-ipv4", knRxe+"/rxe/rxe_net.c",
+					"Failed to create IPv4 UDP tunnel").speaks("port-in-use"),
 				says(Kernel, "rxe-insert", "kmod, modprobe", "could not insert 'rdma_rxe'").not("Address " +
 					"family").as(evidence.Failed),
 				says(Kernel, "rxe-address-family", "kmod, modprobe", "could not insert 'rdma_rxe'",
 					"Address family not supported").decides("ipv6-off"),
 				says(Kernel, "rxe-configured", knRxe+"/rxe/rxe.c", "already configured on",
 					"rdma_rxe").as(evidence.Vague).speaks("interface-choice"),
-				says(Kernel, "rxe-real-device", knRxe+"/rxe/rxe.c", "rxe creation allowed on top of a real device "+
-					"only").speaks("interface-choice"),
-				says(Kernel, "rxe-cfg-mtu", "librxe, rxe_cfg", "Use of uninitialized value "+
-					"$rmtu").as(evidence.Vague).speaks("version-mismatch"),
-				says(Kernel, "rxe-cfg-echo", "librxe, rxe_cfg", "sh: echo: I/O "+
-					"error").as(evidence.Vague).speaks("version-mismatch"),
+				says(Kernel, "rxe-real-device", knRxe+"/rxe/rxe.c",
+					"rxe creation allowed on top of a real device only").speaks("interface-choice"),
+				says(Kernel, "rxe-cfg-mtu", "librxe, rxe_cfg",
+					"Use of uninitialized value $rmtu").as(evidence.Vague).speaks("version-mismatch"),
+				says(Kernel, "rxe-cfg-echo", "librxe, rxe_cfg",
+					"sh: echo: I/O error").as(evidence.Vague).speaks("version-mismatch"),
 				says(Kernel, "siw-register", knRxe+"/siw/siw_main.c", "siw: device registration error"),
 			},
 			Causes: []Cause{

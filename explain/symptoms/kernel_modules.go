@@ -14,10 +14,10 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 					"Required key not available").decides("module-signature"),
 				says(Kernel, "signature-rejected", knModule, "could not insert ",
 					"Key was rejected by service").decides("module-signature"),
-				says(Kernel, "signature-loading", knModule, "Loading of unsigned module is "+
-					"rejected").decides("module-signature"),
-				says(Kernel, "signature-lockdown", knModule, "Loading of module with unavailable key is "+
-					"rejected").decides("module-signature"),
+				says(Kernel, "signature-loading", knModule,
+					"Loading of unsigned module is rejected").decides("module-signature"),
+				says(Kernel, "signature-lockdown", knModule,
+					"Loading of module with unavailable key is rejected").decides("module-signature"),
 			},
 			Causes: []Cause{
 				maybe(Common, "module-signature", "Secure Boot is on, and the module isn't signed with an "+
@@ -32,8 +32,8 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 			Sources:     []string{knModule}, Standing: evidence.Harmless,
 			Lines: []Line{
 				says(Kernel, "taint-out-of-tree", knModule, "loading out-of-tree module taints kernel"),
-				says(Kernel, "taint-signature", knModule, "module verification failed: signature and/or required "+
-					"key missing"),
+				says(Kernel, "taint-signature", knModule,
+					"module verification failed: signature and/or required key missing"),
 				says(Kernel, "taint-license", knModule, "taints kernel.", "module license"),
 			},
 		},
@@ -48,8 +48,8 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 				says(Kernel, "format-magic", knModule, "version magic '", "should be '"),
 				says(Kernel, "format-duplicate", knModule, "exports duplicate symbol ", "owned by "),
 				says(Kernel, "format-depmod", "kmod, depmod", "needs unknown symbol ib_"),
-				says(Kernel, "format-core", knModule, "disagrees about version of symbol "+
-					"ib_").not("ib_register_peer", "ib_unregister_peer"),
+				says(Kernel, "format-core", knModule,
+					"disagrees about version of symbol ib_").not("ib_register_peer", "ib_unregister_peer"),
 				says(Kernel, "format-core-private", knModule, "disagrees about version of symbol __ib_"),
 				says(Kernel, "format-cm", knModule, "disagrees about version of symbol rdma_"),
 				says(Kernel, "format-cm-private", knModule, "disagrees about version of symbol __rdma_"),
@@ -111,8 +111,7 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				maybe(Usual, "peermem-build", "the module was built for another ib_core or NVIDIA driver",
-					"dmesg | grep -i peer; modinfo nvidia_peermem", "reinstall the driver after OFED, or use "+
-						"DMA-BUF"),
+					"dmesg | grep -i peer; modinfo nvidia_peermem", "reinstall the driver after OFED, or use DMA-BUF"),
 				maybe(Rare, "gdr-off", "the GPU's memory can't be pinned: not enough BAR1, another allocator, or "+
 					"the process is ending", "nvidia-smi -q: BAR1",
 					"smaller buffers, the default allocator"),
@@ -178,9 +177,8 @@ func kernelHost() []Symptom {
 		},
 		{
 			ID: "RDX-578", Name: "kernel-memory", Title: "the kernel could not allocate memory",
-			Explanation: "Large contiguous blocks are rare on a node that has run for long; queues of cards need " +
-				"them.",
-			Sources: []string{"Linux, mm/page_alloc.c"}, Standing: evidence.Failed,
+			Explanation: "Large contiguous blocks are rare on a node that has run for long; queues of cards need them.",
+			Sources:     []string{"Linux, mm/page_alloc.c"}, Standing: evidence.Failed,
 			Lines: []Line{
 				says(Kernel, "page-allocation", "Linux, mm/page_alloc.c",
 					"page allocation failure: order:").as(evidence.Vague),
@@ -194,8 +192,7 @@ func kernelHost() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-579", Name: "machine-check", Title: "the hardware reported an uncorrected error of CPU or " +
-				"memory",
+			ID: "RDX-579", Name: "machine-check", Title: "the hardware reported an uncorrected error of CPU or memory",
 			Explanation: "The node is not to be trusted until the part is replaced.",
 			Sources:     []string{"Linux, arch/x86/kernel/cpu/mce", "Linux, drivers/edac"}, Standing: evidence.Origin,
 			Lines: []Line{
@@ -222,8 +219,7 @@ func kernelGPU() []Symptom {
 				says(Kernel, "gpu-fallen", "NVIDIA, kernel driver", "GPU has fallen off the bus").not("Xid"),
 				says(Kernel, "gpu-fallen-lines", "NVIDIA, kernel driver", "fallen off the bus and is not responding",
 					"NVRM: "),
-				says(Kernel, "gpu-mismatch", "NVIDIA, kernel driver", "NVRM: API "+
-					"mismatch").decides("version-mismatch"),
+				says(Kernel, "gpu-mismatch", "NVIDIA, kernel driver", "NVRM: API mismatch").decides("version-mismatch"),
 				says(Kernel, "gpu-rm-init", "NVIDIA, kernel driver", "RmInitAdapter failed", "NVRM: "),
 				says(Kernel, "gpu-lost-nvml", "NVIDIA, NVML", "GPU is lost", "NVML: "),
 			},

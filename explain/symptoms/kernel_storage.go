@@ -104,8 +104,8 @@ func kernelOthers() []Symptom { //nolint:funlen // a table
 			Sources:  []string{"ThinkParQ/beegfs", "ThinkParQ/beegfs#84", "ThinkParQ/beegfs#100"},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				says(Kernel, "beegfs-ofed", "ThinkParQ/beegfs", "You probably should not specify "+
-					"OFED_INCLUDE_PATH").decides("module-build"),
+				says(Kernel, "beegfs-ofed", "ThinkParQ/beegfs",
+					"You probably should not specify OFED_INCLUDE_PATH").decides("module-build"),
 				says(Kernel, "beegfs-fallback", "ThinkParQ/beegfs", "Connected: ",
 					"TCP; fallback route").as(evidence.Vague),
 				says(Kernel, "beegfs-ibv-params", "ThinkParQ/beegfs", "IBVSocket_", "failed").as(evidence.Failed),

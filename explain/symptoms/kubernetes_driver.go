@@ -17,8 +17,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-678", Name: "driver-in-use", Title: "the driver pod can't replace modules that are in use",
 			Explanation: "DOCA-OFED's driver container unloads the modules of the host. Storage over RDMA, " +
-				"nvidia-peermem, third-party " +
-				"modules or the node's own network keep them.",
+				"nvidia-peermem, third-party modules or the node's own network keep them.",
 			Sources: []string{
 				"Mellanox/doca-driver-build, " +
 					"entrypoint.sh", "Mellanox/network-operator#1639", "Mellanox/network-operator#2176",
@@ -52,8 +51,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 						{Weight: Strong, Contains: "ib_iser"},
 					},
 					Decide: "lsmod | grep -E 'nvme_rdma|rpcrdma|ib_isert|ko2iblnd'",
-					Remedy: "UNLOAD_STORAGE_MODULES=true in ofedDriver.env, after the mounts " +
-						"are gone",
+					Remedy: "UNLOAD_STORAGE_MODULES=true in ofedDriver.env, after the mounts are gone",
 				},
 				{
 					Slug: "peermem-in-use", Title: "nvidia-peermem holds the modules", Weight: Usual,
@@ -80,8 +78,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 			Title: "the driver pod finds no headers for the node's kernel",
 			Explanation: "Driver containers that compile need the headers of exactly the running kernel from the " +
 				"distribution's repository.",
-			Sources: []string{"NVIDIA/gpu-driver-container, nvidia-driver", "Mellanox/doca-driver-build, " +
-				"entrypoint"},
+			Sources:  []string{"NVIDIA/gpu-driver-container, nvidia-driver", "Mellanox/doca-driver-build, entrypoint"},
 			Standing: evidence.Origin,
 			Lines: []Line{
 				packageManager.says("apt-headers", "Unable to locate package linux-headers-"),
@@ -147,8 +144,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 					Title:  "this release of the driver doesn't support the node's kernel or distribution",
 					Weight: Common,
 					Decide: "the log of the build in the pod (/tmp/*.log); the support matrix of the release",
-					Remedy: "another version in ofedDriver.version, or " +
-						"another kernel",
+					Remedy: "another version in ofedDriver.version, or another kernel",
 				},
 				{
 					Slug:  "driver-restart",
@@ -182,8 +178,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 			Name:  "driver-waits-for-mofed",
 			Title: "the GPU driver waits for the network driver",
 			Explanation: "With GPU Direct RDMA the GPU operator waits until a driver pod of the network operator is " +
-				"ready, or for the host's " +
-				"driver.",
+				"ready, or for the host's driver.",
 			Sources: []string{"NVIDIA/gpu-operator, cmd/nvidia-validator/main.go", "NVIDIA/gpu-driver-container, " +
 				"nvidia-driver"},
 			Standing: evidence.Waiting,
@@ -212,8 +207,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-682", Name: "peermem-container", Title: "the container that loads nvidia-peermem failed",
 			Explanation: "The container nvidia-peermem-ctr of the driver pod loads nvidia-peermem, which was " +
-				"compiled against the ib_core that was " +
-				"there at that time.",
+				"compiled against the ib_core that was there at that time.",
 			Sources: []string{
 				"NVIDIA/gpu-driver-container, nvidia-driver", "NVIDIA/gpu-operator#2868", "NVIDIA/gpu-operator#2844",
 			},
@@ -243,8 +237,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "mofed-missing", Title: "the inbox ib_core has no peer memory interface", Weight: Usual,
 					Decide: "grep ib_register_peer_memory_client /proc/kallsyms",
-					Remedy: "DMA-BUF with the open kernel modules (driver.rdma.enabled=false), or " +
-						"DOCA-OFED",
+					Remedy: "DMA-BUF with the open kernel modules (driver.rdma.enabled=false), or DOCA-OFED",
 				},
 				{
 					Slug: "mofed-not-ready", Title: "the network driver isn't loaded yet", Weight: Usual,
@@ -256,8 +249,7 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-699", Name: "fabric-manager-pod", Title: "the fabric manager of a driver pod didn't start",
 			Explanation: "On machines with NVSwitch the GPUs are usable only after the fabric manager, of exactly " +
-				"the driver's release, " +
-				"has set up the switches.",
+				"the driver's release, has set up the switches.",
 			Sources: []string{
 				"NVIDIA/gpu-operator#1595", "NVIDIA/gpu-operator#356",
 				"NVIDIA/gpu-driver-container#908",

@@ -49,8 +49,9 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-695", Name: "enroot", Title: "a container of Enroot or Pyxis doesn't start",
 			Explanation: "Pyxis prints Enroot's own log after its error: the line of Enroot counts.",
-			Sources: []string{"NVIDIA/enroot, " +
-				"conf/hooks", "NVIDIA/pyxis#101", "NVIDIA/pyxis#42", "NVIDIA/enroot#118"},
+			Sources: []string{
+				"NVIDIA/enroot, conf/hooks", "NVIDIA/pyxis#101", "NVIDIA/pyxis#42", "NVIDIA/enroot#118",
+			},
 			Standing: evidence.Failed,
 			Lines: []Line{
 				enrootHooks.says("enroot-no-cli", "Command not found: nvidia-container-cli").as(evidence.Origin).
@@ -102,8 +103,7 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 					Title:  "the hook for RDMA doesn't fit the node: an old Enroot with a new kernel, or no rdma_cm",
 					Weight: Usual,
 					Decide: "enroot version; ls /dev/infiniband /sys/class/infiniband_cm",
-					Remedy: "Enroot 3.3 or later; modprobe rdma_ucm; or " +
-						"MELLANOX_VISIBLE_DEVICES=void",
+					Remedy: "Enroot 3.3 or later; modprobe rdma_ucm; or MELLANOX_VISIBLE_DEVICES=void",
 				},
 				{
 					Slug: "user-namespaces", Title: "user namespaces are off on the node", Weight: Usual,
@@ -155,8 +155,8 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Origin,
 			Lines: []Line{
-				tcpxoDaemon.says("tcpxo-gpus", "Number of GPUs detected in the PCI tree", "not equal to the actual "+
-					"number of GPUs"),
+				tcpxoDaemon.says("tcpxo-gpus", "Number of GPUs detected in the PCI tree",
+					"not equal to the actual number of GPUs"),
 			},
 			Causes: []Cause{
 				{

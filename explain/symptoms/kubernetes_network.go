@@ -263,8 +263,7 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 					Title:  "the pool named in the network has no block for this node",
 					Weight: Usual,
 					Decide: "kubectl get ippools,cidrpools -A -o yaml: allocations, nodeSelector",
-					Remedy: "a pool of that name with room for " +
-						"all nodes",
+					Remedy: "a pool of that name with room for all nodes",
 				},
 				{
 					Slug:   "ipam-contention",

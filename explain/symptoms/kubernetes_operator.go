@@ -10,8 +10,7 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 			Explanation: "The operator reads and writes SRIOV_EN, NUM_OF_VFS and LINK_TYPE by mstconfig in its own " +
 				"image.",
 			Sources: []string{
-				"Mellanox/mstflint, " +
-					"mlxconfig", "k8snetworkplumbingwg/sriov-network-operator#317",
+				"Mellanox/mstflint, mlxconfig", "k8snetworkplumbingwg/sriov-network-operator#317",
 				"openshift/sriov-network-operator#43",
 			},
 			Standing: evidence.Failed,
@@ -30,16 +29,14 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 					Title:  "mstconfig of the image is too old for this card",
 					Weight: Common,
 					Decide: "mstconfig -v in the config daemon; the same query with a newer mstflint on the host",
-					Remedy: "a newer image of the operator's " +
-						"config daemon",
+					Remedy: "a newer image of the operator's config daemon",
 				},
 				{
 					Slug:   "kernel-lockdown",
 					Title:  "the kernel is locked down (secure boot): PCI configuration space is closed",
 					Weight: Usual,
 					Decide: "cat /sys/kernel/security/lockdown; mokutil --sb-state",
-					Remedy: "configure the firmware before, and an externally managed policy; " +
-						"or secure boot off",
+					Remedy: "configure the firmware before, and an externally managed policy; or secure boot off",
 				},
 				{
 					Slug: "not-privileged", Title: "the pod isn't privileged, or /sys isn't mounted", Weight: Rare,
@@ -62,8 +59,8 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 				sriovOperator.says("numvfs-write", "fail to set NumVfs file"),
 				sriovOperator.says("numvfs-device", "fail to set NumVfs for device"),
 				sriovWebhook.says("numvfs-limit", "exceed the maximum allowed value", "numVfs("),
-				sriovWebhook.says("numvfs-external", "is higher than the virtual functions allocated for the PF "+
-					"externally").
+				sriovWebhook.says("numvfs-external",
+					"is higher than the virtual functions allocated for the PF externally").
 					speaks("policy-mismatch"),
 				dockerSRIOV.says("docker-sriov-off", "SRIOV is disabled [").as(evidence.Failed).
 					speaks("vf-not-created"),
@@ -150,8 +147,8 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:     []string{"k8snetworkplumbingwg/sriov-network-operator, pkg/host/internal/kernel/kernel.go"},
 			Standing:    evidence.Failed,
 			Lines: []Line{
-				sriovOperator.says("operator-modules", "RDMA modules are not loaded, you may need to install "+
-					"rdma-core package"),
+				sriovOperator.says("operator-modules",
+					"RDMA modules are not loaded, you may need to install rdma-core package"),
 				sriovOperator.says("operator-no-rdma", "CheckRDMAEnabled(): no RDMA capable devices"),
 			},
 			Causes: []Cause{

@@ -9,8 +9,7 @@ func devicePluginSymptoms() []Symptom { //nolint:funlen // a table
 			ID: "RDX-668", Name: "device-plugin-no-rdma",
 			Title: "a device plugin finds no RDMA device of a network card",
 			Explanation: "The shared device plugin wants issm, umad, uverbs and rdma_cm of each device, so the " +
-				"modules ib_umad, " +
-				"ib_uverbs and rdma_ucm must be loaded. Lines about cards without RDMA are harmless.",
+				"modules ib_umad, ib_uverbs and rdma_ucm must be loaded. Lines about cards without RDMA are harmless.",
 			Sources: []string{
 				"Mellanox/k8s-rdma-shared-dev-plugin, " +
 					"pkg/resources/pci_net_device.go", "Mellanox/k8s-rdma-shared-dev-plugin#94",
@@ -23,15 +22,15 @@ func devicePluginSymptoms() []Symptom { //nolint:funlen // a table
 				sharedPlugin.says("non-rdma-device", "Warning: non-Rdma Device ").as(evidence.Vague),
 				sriovPlugin.says("rdma-resources", "RDMA resources for ", "not found. Are RDMA modules loaded?").
 					with("device", "RDMA resources for "),
-				sriovPlugin.says("rdma-required", "rdma is required in the configuration but the device is not rdma "+
-					"device"),
+				sriovPlugin.says("rdma-required",
+					"rdma is required in the configuration but the device is not rdma device"),
 				sriovPlugin.says("rdma-unavailable", "No RDMA devices available for RDMA capable device: "),
 			},
 			Causes: []Cause{
 				{
 					Slug: "rdma-modules",
-					Title: "a module is missing: rdma_ucm for rdma_cm, ib_umad for issm and umad, ib_uverbs for " +
-						"uverbs",
+					Title: "a module is missing: rdma_ucm for rdma_cm, ib_umad for issm and umad, " +
+						"ib_uverbs for uverbs",
 					Weight: Common, Clues: []Clue{
 						{Weight: Hint, Contains: "rdma_cm", Text: "rdma_cm belongs to the module rdma_ucm"},
 						{Weight: Hint, Contains: "uverbs", Text: "uverbs belongs to the module ib_uverbs"},
@@ -41,8 +40,8 @@ func devicePluginSymptoms() []Symptom { //nolint:funlen // a table
 				},
 				{
 					Slug: "plugin-selectors",
-					Title: "the line is about a card without RDMA: the selectors match too much, or not the wanted " +
-						"one",
+					Title: "the line is about a card without RDMA: the selectors match too much, or not the " +
+						"right card",
 					Weight: Usual, Clues: []Clue{{Weight: Hint, Contains: "issm"}},
 					Decide: "lspci -s ADDRESS; rdma link",
 					Remedy: "vendors, deviceIDs and ifNames of the RDMA cards in the ConfigMap",
@@ -62,8 +61,7 @@ func devicePluginSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-669", Name: "device-plugin-empty", Title: "a device plugin offers no device for a resource",
 			Explanation: "The selectors of a resource must match devices of this node: vendor, device ID (that of " +
-				"the function, not of the " +
-				"card), driver, interface.",
+				"the function, not of the card), driver, interface.",
 			Sources: []string{
 				"Mellanox/k8s-rdma-shared-dev-plugin#44",
 				"k8snetworkplumbingwg/sriov-network-device-plugin#189",
@@ -122,8 +120,7 @@ func devicePluginSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-670", Name: "device-plugin-skipped", Title: "a device plugin skips a PCI device",
 			Explanation: "Devices without driver or network interface are left out. That is a fault only if the " +
-				"device is the wanted one; else " +
-				"look at the selectors.",
+				"device is the wanted one; else look at the selectors.",
 			Sources: []string{
 				"k8snetworkplumbingwg/sriov-network-device-plugin, " +
 					"pkg/utils", "k8snetworkplumbingwg/sriov-network-device-plugin#153",
@@ -176,8 +173,7 @@ func devicePluginSymptoms() []Symptom { //nolint:funlen // a table
 					Title:  "the kubelet's folder isn't mounted, or is another one in this distribution",
 					Weight: Common,
 					Decide: "ls /var/lib/kubelet/device-plugins /var/lib/kubelet/plugins_registry in the pod",
-					Remedy: "hostPath volumes; the folder of " +
-						"k0s, microk8s or RKE2",
+					Remedy: "hostPath volumes; the folder of k0s, microk8s or RKE2",
 				},
 				{
 					Slug:   "resource-name",

@@ -29,8 +29,7 @@ func podSymptoms() []Symptom { //nolint:funlen // a table
 							"Unavailable"},
 					},
 					Decide: "kubectl get pods -o wide: the plugin on that node, and its age",
-					Remedy: "delete the failed pod when the plugin is back; the " +
-						"plugin's log",
+					Remedy: "delete the failed pod when the plugin is back; the plugin's log",
 				},
 				{
 					Slug:   "device-unhealthy",
@@ -63,11 +62,9 @@ func podSymptoms() []Symptom { //nolint:funlen // a table
 					Title:  "no NUMA node of this node has all devices and CPUs that the pod asks for",
 					Weight: Common,
 					Decide: "topologyManagerPolicy in the kubelet's configuration; rdmactl detect: NUMA nodes of " +
-						"cards " +
-						"and GPUs",
+						"cards and GPUs",
 					Remedy: "policy best-effort, scope pod, or fewer devices per pod; excludeTopology for resources " +
-						"that " +
-						"may be far",
+						"that may be far",
 				},
 			},
 		},
@@ -76,8 +73,7 @@ func podSymptoms() []Symptom { //nolint:funlen // a table
 			Name:  "pod-unschedulable",
 			Title: "no node has the devices that the pod asks for",
 			Explanation: "The scheduler counts what device plugins offer. Zero on all nodes means that the resource " +
-				"isn't offered at all, or under " +
-				"another name.",
+				"isn't offered at all, or under another name.",
 			Sources: []string{
 				"kubernetes/kubernetes, pkg/scheduler/framework/plugins/noderesources/fit.go",
 				"k8snetworkplumbingwg/sriov-network-device-plugin#189",
@@ -133,8 +129,7 @@ func podSymptoms() []Symptom { //nolint:funlen // a table
 			Name:  "compute-domain",
 			Title: "a ComputeDomain isn't ready: IMEX doesn't run on its nodes",
 			Explanation: "For NVLink between nodes the DRA driver starts an IMEX daemon on each node of the domain, " +
-				"and lets pods start when all " +
-				"are connected.",
+				"and lets pods start when all are connected.",
 			Sources: []string{
 				"NVIDIA/k8s-dra-driver-gpu, cmd/compute-domain-daemon", "kubernetes-sigs/dra-driver-nvidia-gpu#524",
 				"kubernetes-sigs/dra-driver-nvidia-gpu#289",
@@ -152,8 +147,8 @@ func podSymptoms() []Symptom { //nolint:funlen // a table
 				draDriver.says("domain-full", "no available indices within maxNodesPerIMEXDomain").
 					as(evidence.Failed),
 				draDriver.says("cdi-off", "CDI container edits did not apply").as(evidence.Origin).speaks("cdi-off"),
-				imexDaemon.says("imex-interface", "No matching network interface found for any IP addresses in the "+
-					"node configuration").
+				imexDaemon.says("imex-interface",
+					"No matching network interface found for any IP addresses in the node configuration").
 					as(evidence.Failed).speaks("interface-choice"),
 				imexDaemon.says("imex-session", "Failed to allocate Imex session").as(evidence.Failed).
 					speaks("imex-on-host"),
@@ -170,8 +165,7 @@ func podSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "missing-workers", Title: "fewer pods of the job are placed than numNodes says",
 					Weight: Usual,
 					Decide: "kubectl get computedomain -o yaml: nodes; the pods of the job",
-					Remedy: "numNodes of the real number, or 0 with newer drivers; " +
-						"place all pods",
+					Remedy: "numNodes of the real number, or 0 with newer drivers; place all pods",
 				},
 				{
 					Slug:   "fabric-manager",
@@ -196,14 +190,13 @@ func podSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-687", Name: "rdma-device-file", Title: "a device file of /dev/infiniband isn't on the host",
 			Explanation: "Runtimes refuse to start a container with a device that isn't there. uverbs needs " +
-				"ib_uverbs, rdma_cm needs rdma_ucm, " +
-				"umad and issm need ib_umad.",
+				"ib_uverbs, rdma_cm needs rdma_ucm, umad and issm need ib_umad.",
 			Sources: []string{"moby/moby, daemon/oci_linux.go", "kubernetes/kubernetes, " +
 				"pkg/volume/hostpath", "containerd/containerd, oci"},
 			Standing: evidence.Origin,
 			Lines: []Line{
-				dockerDaemon.says("custom-device", "error gathering device information while adding custom "+
-					"device", "/dev/infiniband"),
+				dockerDaemon.says("custom-device",
+					"error gathering device information while adding custom device", "/dev/infiniband"),
 				kubelet.says("host-path", "hostPath type check failed: /dev/infiniband"),
 				containerd.says(
 					"generate-spec",

@@ -188,8 +188,7 @@ func runtimeSymptoms() []Symptom { //nolint:funlen // a table
 					Slug:  "cgroup-reload",
 					Title: "a daemon-reload of systemd, or the CPU manager, took the GPU's rules away", Weight: Common,
 					Decide: "the time of the last daemon-reload; nvidia-smi on the host works",
-					Remedy: "CDI, or --device for each /dev/nvidia*; " +
-						"nvidia-ctk system create-dev-char-symlinks",
+					Remedy: "CDI, or --device for each /dev/nvidia*; nvidia-ctk system create-dev-char-symlinks",
 				},
 				{
 					Slug: "driver-mismatch", Title: "the driver was changed while the container ran", Weight: Rare,
@@ -203,8 +202,8 @@ func runtimeSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:     []string{"NVIDIA/k8s-device-plugin, internal/rm"}, Standing: evidence.Failed,
 			Lines: []Line{
 				gpuPlugin.says("gpu-none", "No devices found. Waiting indefinitely."),
-				gpuPlugin.says("gpu-not-a-node", "If this is not a GPU node, you should set up a toleration or "+
-					"nodeSelector"),
+				gpuPlugin.says("gpu-not-a-node",
+					"If this is not a GPU node, you should set up a toleration or nodeSelector"),
 				gpuPlugin.says("gpu-nvml", "NVML not detected: "),
 			},
 			Causes: []Cause{

@@ -9,10 +9,8 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 			ID: "RDX-650", Name: "cni-no-physical-function",
 			Title: "the SR-IOV CNI finds no physical function for the device",
 			Explanation: "The plugin sets VLAN, MAC and link state of a virtual function through its physical " +
-				"function. A device " +
-				"without link physfn in sysfs is a physical function itself, or a virtual one that was passed " +
-				"through " +
-				"into a virtual machine.",
+				"function. A device without link physfn in sysfs is a physical function itself, or a virtual one " +
+				"that was passed through into a virtual machine.",
 			Sources: []string{
 				"k8snetworkplumbingwg/sriov-cni, pkg/config/config.go", "k8snetworkplumbingwg/sriov-cni#206",
 				"k8snetworkplumbingwg/sriov-network-device-plugin#127",
@@ -54,8 +52,8 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-651", Name: "cni-vf-vlan", Title: "the driver refuses the VLAN of a virtual function",
 			Explanation: "The SR-IOV CNI sets a VLAN for each function, 0 if none is configured. The error number " +
-				"says why it was " +
-				"refused: not supported for InfiniBand, not permitted next to a trunk, invalid for the kernel's check.",
+				"says why it was refused: not supported for InfiniBand, not permitted next to a trunk, invalid for " +
+				"the kernel's check.",
 			Sources: []string{
 				"k8snetworkplumbingwg/sriov-cni, pkg/sriov/sriov.go", "k8snetworkplumbingwg/sriov-cni#208",
 				"k8snetworkplumbingwg/sriov-cni#285", "k8snetworkplumbingwg/sriov-cni#291",
@@ -75,8 +73,7 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 							Text: "the driver has no such operation for this port",
 						},
 						{Weight: -Strong, Contains: "invalid argument"},
-						{Weight: -Strong, Contains: "operation not " +
-							"permitted"},
+						{Weight: -Strong, Contains: "operation not permitted"},
 					},
 					Decide:  "ibstat or rdma link: the link layer of the port",
 					Remedy:  "the ib-sriov CNI (SriovIBNetwork), or linkType: eth",
@@ -88,8 +85,7 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 						"refuse", Weight: Usual,
 					Clues: []Clue{
 						{Weight: Strong, Contains: "invalid argument", Text: "the kernel finds the request invalid"},
-						{Weight: -Strong, Contains: "operation not " +
-							"supported"},
+						{Weight: -Strong, Contains: "operation not supported"},
 						{Weight: -Strong, Contains: "operation not permitted"},
 					},
 					Decide:  "ip link set PF vf N vlan ID proto 802.1Q by hand: it works",
@@ -106,8 +102,7 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 							Text: "the driver doesn't permit it on this function",
 						},
 						{Weight: -Strong, Contains: "operation not supported"},
-						{Weight: -Strong, Contains: "invalid " +
-							"argument"},
+						{Weight: -Strong, Contains: "invalid argument"},
 					},
 					Decide:  "cat /sys/class/net/PF/device/sriov/N/trunk",
 					Remedy:  "remove the trunk, or a sriov-cni that leaves VLAN 0 alone",
@@ -181,8 +176,7 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "driver-unbound", Title: "the function isn't bound to its driver", Weight: Common,
 					Decide: "ls -l /sys/bus/pci/devices/ADDRESS/driver",
-					Remedy: "echo ADDRESS > /sys/bus/pci/drivers/mlx5_core/bind; " +
-						"deviceType: netdevice in the policy",
+					Remedy: "echo ADDRESS > /sys/bus/pci/drivers/mlx5_core/bind; deviceType: netdevice in the policy",
 				},
 				{
 					Slug: "vf-leaked", Title: "the function is still in the namespace of a former pod", Weight: Usual,
@@ -226,8 +220,7 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-697", Name: "cni-teardown", Title: "a network plugin can't undo what wasn't set up",
 			Explanation: "After a failed set-up the runtime takes the sandbox down, and the plugin finds no record " +
-				"of it. The set-up's " +
-				"own error is the one that counts.",
+				"of it. The set-up's own error is the one that counts.",
 			Sources: []string{"k8snetworkplumbingwg/sriov-cni, pkg/config/config.go"}, Standing: evidence.Echo,
 			Lines: []Line{
 				sriovCNI.says("cached-netconf", "error reading cached NetConf in").not("GUID is not valid"),
@@ -242,8 +235,7 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-656", Name: "cni-no-device-id", Title: "the network plugin got no device for the pod",
 			Explanation: "Multus asks the kubelet for the devices of the pod and gives the plugin the address of " +
-				"one, of the resource that " +
-				"the network's annotation k8s.v1.cni.cncf.io/resourceName names.",
+				"one, of the resource that the network's annotation k8s.v1.cni.cncf.io/resourceName names.",
 			Sources: []string{
 				"k8snetworkplumbingwg/sriov-cni, " +
 					"pkg/config/config.go", "k8snetworkplumbingwg/sriov-network-device-plugin#258",
@@ -333,12 +325,10 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 			Name:  "rdma-cni-netns-mode",
 			Title: "the namespace mode of the RDMA subsystem doesn't fit, or can't be read",
 			Explanation: "Only in exclusive mode can an RDMA device be moved into a network namespace. In shared " +
-				"mode all namespaces see " +
-				"all devices.",
+				"mode all namespaces see all devices.",
 			Sources: []string{
 				"k8snetworkplumbingwg/rdma-cni, cmd/rdma/main.go",
-				"k8snetworkplumbingwg/ib-sriov-cni, " +
-					"pkg/utils/rdma.go",
+				"k8snetworkplumbingwg/ib-sriov-cni, pkg/utils/rdma.go",
 			},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -356,9 +346,8 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 					Title:  "the RDMA subsystem of the node is in shared mode",
 					Weight: Common,
 					Decide: "rdma system",
-					Remedy: "options ib_core netns_mode=0 in /etc/modprobe.d and a reboot; or " +
-						"rdma system set netns exclusive before any pod has a device; rdmaMode: exclusive of a " +
-						"SriovNetworkPoolConfig",
+					Remedy: "options ib_core netns_mode=0 in /etc/modprobe.d and a reboot; or rdma system set netns " +
+						"exclusive before any pod has a device; rdmaMode: exclusive of a SriovNetworkPoolConfig",
 				},
 				{
 					Slug: "rdma-modules", Title: "ib_core isn't loaded, or the kernel is too old for modes",

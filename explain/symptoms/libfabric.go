@@ -163,8 +163,8 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:  []string{"ofiwg/libfabric#5149", "ofiwg/libfabric, prov/verbs/src"},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				verbsProvider.says("verbs-inactive", "<warn> There are no active "+
-					"ports").as(evidence.Vague).speaks("port-down"),
+				verbsProvider.says("verbs-inactive",
+					"<warn> There are no active ports").as(evidence.Vague).speaks("port-down"),
 				verbsProvider.says("verbs-cm", "CM error event RDMA_CM_EVENT_"),
 				verbsProvider.says("verbs-resolve", "rdma_resolve_addr: ", ":verbs:"),
 				verbsProvider.says("verbs-create-qp", "ibv_create_qp: ", ":verbs:"),

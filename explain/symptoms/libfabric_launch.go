@@ -22,12 +22,10 @@ func launcherSymptoms() []Symptom { //nolint:funlen // a table
 				orteErrmgr.says("daemon-start", "ORTE was unable to reliably start one or more daemons"),
 				orteErrmgr.says("daemon-start-prte", "PRTE was unable to reliably start one or more daemons"),
 				orteErrmgr.says("daemon-failed", "An ORTE daemon has unexpectedly failed after launch and before"),
-				orteErrmgr.says("daemon-failed-prte", "A PRTE daemon has unexpectedly failed after launch and "+
-					"before"),
-				orteErrmgr.says("daemon-lost", "ORTE has lost communication with a remote "+
-					"daemon").speaks("dead-node"),
-				orteErrmgr.says("daemon-lost-prte", "PRTE has lost communication with a remote "+
-					"daemon").speaks("dead-node"),
+				orteErrmgr.says("daemon-failed-prte", "A PRTE daemon has unexpectedly failed after launch and before"),
+				orteErrmgr.says("daemon-lost", "ORTE has lost communication with a remote daemon").speaks("dead-node"),
+				orteErrmgr.says("daemon-lost-prte",
+					"PRTE has lost communication with a remote daemon").speaks("dead-node"),
 				orteErrmgr.says("daemon-connect", "ORTE is unable to establish a communication connection to the"),
 				orteErrmgr.says("daemon-binary", "orted: command not found").decides("missing-library"),
 				orteErrmgr.says("daemon-binary-prte", "prted: command not found").decides("missing-library"),
@@ -88,8 +86,8 @@ func launcherSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("launcher-ranks"),
 				orteMaps.says("no-nodes", "All nodes which are allocated for this job are already filled").
 					speaks("launcher-ranks"),
-				orteRun.says("executable", "was unable to launch the specified application as it could not "+
-					"access").speaks("program-usage"),
+				orteRun.says("executable",
+					"was unable to launch the specified application as it could not access").speaks("program-usage"),
 				orteRun.says("executable-find", "was unable to find the specified executable file").
 					speaks("program-usage"),
 				orteRun.says("time-limit", "The user-provided time limit for job execution has been reached").
@@ -140,12 +138,11 @@ func psmSymptoms() []Symptom { //nolint:funlen // a table
 				psm.says("psm-open", "can't open hfi unit: "),
 				psm.says("psm3-open", "can't open nic unit: "),
 				psm.says("psm3-verbs", "Unable to initialize verbs NIC "),
-				psm.says("psm2-inactive", "no PSM2 device is active"), psm.says("psm2-unit", "no hfi device is "+
-					"found"),
-				psm.says("psm2-contexts", "Failed to read number of free contexts from HFI unit "+
-					"").speaks("wrong-device"),
-				ompiPSM.says("psm-endpoint", "was unable to open an endpoint. Please make sure that the network "+
-					"link is").
+				psm.says("psm2-inactive", "no PSM2 device is active"), psm.says("psm2-unit", "no hfi device is found"),
+				psm.says("psm2-contexts",
+					"Failed to read number of free contexts from HFI unit ").speaks("wrong-device"),
+				ompiPSM.says("psm-endpoint",
+					"was unable to open an endpoint. Please make sure that the network link is").
 					as(evidence.Vague),
 				ompiPSM.says("psm-init", "Initialization of PSM2 library failed").as(evidence.Vague),
 			},
@@ -157,9 +154,8 @@ func psmSymptoms() []Symptom { //nolint:funlen // a table
 						{Weight: Strong, Contains: "Device or resource busy"},
 						{Weight: Hint, Seen: "libfabric/psm-context"},
 					},
-					Decide: "cat /sys/class/infiniband/hfi1_0/nctxts and nfreectxts; leftovers of ended jobs",
-					Remedy: "PSM2_MAX_CONTEXTS_PER_JOB and context sharing, num_user_contexts of hfi1; end " +
-						"leftovers",
+					Decide:  "cat /sys/class/infiniband/hfi1_0/nctxts and nfreectxts; leftovers of ended jobs",
+					Remedy:  "PSM2_MAX_CONTEXTS_PER_JOB and context sharing, num_user_contexts of hfi1; end leftovers",
 					Sources: []string{"open-mpi/ompi#1578"},
 				},
 				{
@@ -238,8 +234,8 @@ func psmSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Origin,
 			Lines: []Line{
 				psm.says("shm-stale", "Delete stale shared memory files in /dev/shm").speaks("stale-shm"),
-				psm.says("shm-allocate", "Unable to allocate shared memory for intra-node "+
-					"messaging").speaks("stale-shm"),
+				psm.says("shm-allocate",
+					"Unable to allocate shared memory for intra-node messaging").speaks("stale-shm"),
 				psm.says("shm-segment", "could not set up shared memory segment"),
 				psm.says("shm-remote", "opening remote shared memory object in shm_open: ").speaks("ipc-namespace"),
 				psm.says("shm-object", "Error creating shared memory object in shm_open"),

@@ -49,13 +49,12 @@ func openibSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Vague,
 			Lines: []Line{
-				openibHelp.says("openib-by-default", "By default, for Open MPI 4.0 and later, infiniband ports on "+
-					"a device").
+				openibHelp.says("openib-by-default",
+					"By default, for Open MPI 4.0 and later, infiniband ports on a device").
 					speaks("openib-unused"),
-				openibHelp.says("openib-init-error", "WARNING: There was an error initializing an OpenFabrics "+
-					"device."),
-				openibHelp.says("openib-none-near", "WARNING: No OpenFabrics devices of the right type were found "+
-					"within"),
+				openibHelp.says("openib-init-error", "WARNING: There was an error initializing an OpenFabrics device."),
+				openibHelp.says("openib-none-near",
+					"WARNING: No OpenFabrics devices of the right type were found within"),
 			},
 			Causes: []Cause{
 				openibUnused(Common),
@@ -76,8 +75,8 @@ func openibSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:     []string{"open-mpi/ompi 4.1, opal/mca/btl/openib/help-mpi-btl-openib.txt"},
 			Standing:    evidence.Harmless,
 			Lines: []Line{
-				openibHelp.says("openib-parameters", "WARNING: No preset parameters were found for the device that "+
-					"Open MPI"),
+				openibHelp.says("openib-parameters",
+					"WARNING: No preset parameters were found for the device that Open MPI"),
 			},
 		},
 		{
@@ -94,13 +93,12 @@ func openibSymptoms() []Symptom { //nolint:funlen // a table
 					decides("openib-queues").as(evidence.Origin),
 				openibCode.says("openib-rdmacm", "openib BTL: rdmacm CPC unavailable for use on ").
 					with("device", "use on ").as(evidence.Vague),
-				openibCPC.says("openib-no-cpc", "No OpenFabrics connection schemes reported that they were able to "+
-					"be"),
-				openibHelp.says("openib-queues", "The Open MPI receive queue configuration for the OpenFabrics "+
-					"devices").
+				openibCPC.says("openib-no-cpc", "No OpenFabrics connection schemes reported that they were able to be"),
+				openibHelp.says("openib-queues",
+					"The Open MPI receive queue configuration for the OpenFabrics devices").
 					decides("openib-queues"),
-				openibHelp.says("openib-queues-two", "Open MPI detected two devices on a single server that have "+
-					"different").
+				openibHelp.says("openib-queues-two",
+					"Open MPI detected two devices on a single server that have different").
 					decides("openib-queues"),
 			},
 			Causes: []Cause{
@@ -134,8 +132,8 @@ func openibSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				openibHelp.says("openib-no-memory", "allocate some locked memory.  This typically can indicate "+
-					"that the").
+				openibHelp.says("openib-no-memory",
+					"allocate some locked memory.  This typically can indicate that the").
 					decides("memlock"),
 				openibHelp.says("openib-no-queue", "create an internal queue.  This typically indicates a failed"),
 				oobUD.says("ompi-create-cq", "Failed to create a completion queue (CQ)"),
@@ -197,18 +195,18 @@ func openibSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:     []string{"open-mpi/ompi 4.1, opal/mca/btl/openib/help-mpi-btl-openib.txt"},
 			Standing:    evidence.Failed,
 			Lines: []Line{
-				openibHelp.says("openib-no-ports", "WARNING: There is at least one non-excluded one OpenFabrics "+
-					"device found").
+				openibHelp.says("openib-no-ports",
+					"WARNING: There is at least one non-excluded one OpenFabrics device found").
 					speaks("port-down"),
-				openibHelp.says("openib-nonexistent", "WARNING: One or more nonexistent OpenFabrics devices/ports "+
-					"were").
+				openibHelp.says("openib-nonexistent",
+					"WARNING: One or more nonexistent OpenFabrics devices/ports were").
 					decides("wrong-device"),
 				openibHelp.says("openib-gid-index", "Open MPI tried to use a GID index that was too large for an").
 					decides("gid-index"),
 				mvapich.says("mvapich-no-hca", "No active HCAs found on the system").speaks("port-down"),
 				mvapich.says("mvapich-no-port", "Could not find active port on ").speaks("port-down"),
-				openibHelp.says("openib-event", "The OpenFabrics stack has reported a network error "+
-					"event").speaks("link-flap"),
+				openibHelp.says("openib-event",
+					"The OpenFabrics stack has reported a network error event").speaks("link-flap"),
 			},
 			Causes: []Cause{
 				{
@@ -248,8 +246,7 @@ func openibSymptoms() []Symptom { //nolint:funlen // a table
 						"ibv_exp_query_device: invalid comp_mask").speaks("defect:openmpi-exp-query"),
 				openibCode.says("openib-attributes", "error obtaining device attributes for ").
 					with("device", "attributes for "),
-				openibCode.says("openib-context", "error obtaining device context for ").with("device", "context "+
-					"for "),
+				openibCode.says("openib-context", "error obtaining device context for ").with("device", "context for "),
 				verbsHelp.says("openib-open", "Open MPI failed to open an OpenFabrics device."),
 				verbsHelp.says("openib-query", "Open MPI failed to query an OpenFabrics device."),
 				openibCode.says("openib-gid", "ibv_query_gid failed (", "btl_openib"),

@@ -29,8 +29,8 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 				ompiUCX.says("pml-address", "Failed to receive UCX worker address: ").as(evidence.Vague).
 					speaks("environment-differs"),
 				ompiUCX.says("pml-resolve", "Failed to resolve UCX endpoint for rank "),
-				ompiUCX.says("pml-send", "Error: ucx send failed: "), ompiUCX.says("pml-receive", "Error: ucx recv "+
-					"failed: "),
+				ompiUCX.says("pml-send", "Error: ucx send failed: "),
+				ompiUCX.says("pml-receive", "Error: ucx recv failed: "),
 				ompiUCX.says("pml-threads", "UCP worker does not support MPI_THREAD_MULTIPLE").as(evidence.Vague).
 					speaks("build-options"),
 			},
@@ -64,10 +64,10 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Vague,
 			Lines: []Line{
-				ompiBML.says("unreachable-pair", "At least one pair of MPI processes are unable to reach each "+
-					"other for"),
-				ompiRuntime.says("unreachable-init", "MPI_INIT has failed because at least one MPI process is "+
-					"unreachable"),
+				ompiBML.says("unreachable-pair",
+					"At least one pair of MPI processes are unable to reach each other for"),
+				ompiRuntime.says("unreachable-init",
+					"MPI_INIT has failed because at least one MPI process is unreachable"),
 				ompiPML.says("pml-none", " cannot be selected", "PML ").speaks("missing-library"),
 				ompiBase.says("framework-none", "No components were able to be opened in the ").
 					speaks("missing-library"),
@@ -127,13 +127,12 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 				ompiTCPHelp.says("tcp-message", "Message:    connect() to ").with("address", "connect() to "),
 				ompiTCPHelp.says("tcp-handshake", "WARNING: Open MPI failed to handshake with a connecting peer MPI"),
 				ompiTCP.says("tcp-identifier", "received unexpected process identifier"),
-				ompiTCPHelp.says("tcp-inbound", "Open MPI detected an inbound MPI TCP connection request from a "+
-					"peer").
+				ompiTCPHelp.says("tcp-inbound", "Open MPI detected an inbound MPI TCP connection request from a peer").
 					as(evidence.Vague),
-				ompiTCPHelp.says("tcp-accepted", "WARNING: Open MPI accepted a TCP connection from what appears to "+
-					"be a"),
-				ompiTCPHelp.says("tcp-accept", "WARNING: The accept(3) system call failed on a TCP "+
-					"socket").speaks("file-limit"),
+				ompiTCPHelp.says("tcp-accepted",
+					"WARNING: Open MPI accepted a TCP connection from what appears to be a"),
+				ompiTCPHelp.says("tcp-accept",
+					"WARNING: The accept(3) system call failed on a TCP socket").speaks("file-limit"),
 				source{Libfabric, "open-mpi/ompi, orte/mca/oob/tcp/help-oob-tcp.txt"}.
 					says(
 						"oob-connect",
@@ -189,8 +188,8 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 				ompiTCP.says("peer-writev-error", "mca_btl_tcp_frag_send: writev error "),
 				ompiRuntime.says("mpi-init-failed", "It looks like MPI_INIT failed for some reason"),
 				ompiRuntime.says("mpi-init-error", "*** An error occurred in MPI_Init"),
-				mpich.says("mpich-init", "Fatal error in PMPI_Init"), mpich.says("mpich-init-plain", "Fatal error "+
-					"in MPI_Init"),
+				mpich.says("mpich-init", "Fatal error in PMPI_Init"),
+				mpich.says("mpich-init-plain", "Fatal error in MPI_Init"),
 				mpich.says("mpich-termination", "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"),
 			},
 			Causes: []Cause{
@@ -212,14 +211,14 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:     []string{"open-mpi/ompi 4.1, opal/mca/common/cuda/help-mpi-common-cuda.txt"},
 			Standing:    evidence.Vague,
 			Lines: []Line{
-				ompiCUDA.says("cuda-libraries", "The library attempted to open the following supporting CUDA "+
-					"libraries"),
-				ompiRuntime.says("cuda-requested", "The user requested CUDA support with the --mca "+
-					"mpi_cuda_support 1 flag"),
-				openibHelp.says("cuda-gdr-build", "You requested to run with CUDA GPU Direct RDMA support but the "+
-					"Open MPI"),
-				openibHelp.says("cuda-gdr-ofed", "You requested to run with CUDA GPU Direct RDMA support but this "+
-					"OFED").
+				ompiCUDA.says("cuda-libraries",
+					"The library attempted to open the following supporting CUDA libraries"),
+				ompiRuntime.says("cuda-requested",
+					"The user requested CUDA support with the --mca mpi_cuda_support 1 flag"),
+				openibHelp.says("cuda-gdr-build",
+					"You requested to run with CUDA GPU Direct RDMA support but the Open MPI"),
+				openibHelp.says("cuda-gdr-ofed",
+					"You requested to run with CUDA GPU Direct RDMA support but this OFED").
 					speaks("peermem-missing"),
 				ompiCUDA.says("cuda-host-register", "The call to cuMemHostRegister("),
 			},
@@ -283,8 +282,7 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Vague,
 			Lines: []Line{
 				hcoll.says("sharp-local-data", "ERROR sharp_get_local_data failed: "),
-				hcoll.says("sharp-manager-port", "FabricProvider must bind to port with master "+
-					"SM").decides("sharp"),
+				hcoll.says("sharp-manager-port", "FabricProvider must bind to port with master SM").decides("sharp"),
 				hcoll.says("sharp-job", "ERROR sharp_init_session failed: "),
 				hcoll.says("hcoll-init", "Hcol library init failed"),
 			},

@@ -16,10 +16,9 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				libfabricEFA.says("efa-memops", "unable to set memops for cuda "+
-					"ptr").speaks("defect:libfabric-sync-memops"),
-				libfabricEFA.says("efa-memops-new", "Unable to set memops for "+
-					"").speaks("defect:libfabric-sync-memops"),
+				libfabricEFA.says("efa-memops",
+					"unable to set memops for cuda ptr").speaks("defect:libfabric-sync-memops"),
+				libfabricEFA.says("efa-memops-new", "Unable to set memops for ").speaks("defect:libfabric-sync-memops"),
 				libfabricCore.says("cuda-memops", "cuda_set_sync_memops", "CUDA_ERROR_NOT_SUPPORTED").
 					decides("defect:libfabric-sync-memops"),
 				libfabricEFA.says("efa-register", "Unable to register MR of "),
@@ -73,15 +72,14 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				libfabricEFA.says("efa-hmem-cuda", "Failed to register CUDA buffer with the EFA device").
 					speaks("peermem-missing"),
-				libfabricEFA.says("efa-hmem-device", "EFA cannot support FI_HMEM because the EFA "+
-					"device").speaks("gdr-off"),
+				libfabricEFA.says("efa-hmem-device",
+					"EFA cannot support FI_HMEM because the EFA device").speaks("gdr-off"),
 				libfabricEFA.says("efa-hmem-compiled", "EFA cannot support FI_HMEM because it was not compiled").
 					speaks("no-cuda-support"),
-				libfabricEFA.says("efa-p2p-required", "Peer to peer support is currently required, but not "+
-					"available").
+				libfabricEFA.says("efa-p2p-required", "Peer to peer support is currently required, but not available").
 					as(evidence.Failed).speaks("peermem-missing"),
-				libfabricCore.says("cuda-missing", "CUDA library or CUDA device is not "+
-					"available").speaks("no-cuda-support"),
+				libfabricCore.says("cuda-missing",
+					"CUDA library or CUDA device is not available").speaks("no-cuda-support"),
 				ofiPlugin.says("ofi-disable-gdr", "disabling GDR", "NET/OFI").speaks("gdr-off"),
 			},
 			Causes: []Cause{
@@ -132,8 +130,8 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				ofiPlugin.says("ofi-security-group", "This error indicates that the security group on either this "+
-					"instance").
+				ofiPlugin.says("ofi-security-group",
+					"This error indicates that the security group on either this instance").
 					as(evidence.Origin).decides("efa-security-group"),
 				source{NCCL, "aws/aws-ofi-nccl, src"}.says("ofi-request", "completed with error", "NET/OFI"),
 				ofiPlugin.says("ofi-insert", "Unable to insert remote address", "NET/OFI").
@@ -153,8 +151,7 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 						{Weight: Strong, Contains: "RC: 20"},
 						{Weight: Strong, Contains: "nreachable"},
 					},
-					Decide: "aws ec2 describe-security-groups: inbound and outbound rules that name the group " +
-						"itself",
+					Decide:  "aws ec2 describe-security-groups: inbound and outbound rules that name the group itself",
 					Remedy:  "all traffic from and to the security group itself, in both directions",
 					Sources: []string{"aws/aws-ofi-nccl#156", "aws/aws-ofi-nccl#663"},
 				},

@@ -111,8 +111,8 @@ func mooncakeDeviceSymptoms() []Symptom { //nolint:funlen // a table
 					with("device", "ibv_open_device(").speaks("not-privileged"),
 				mooncakeContext.says("port-inactive", " port not active", "Device ").with("device", "Device ").
 					as(evidence.Vague).speaks("port-down"),
-				mooncakeTopology.says("port-none", " has no active ports, "+
-					"skipping").as(evidence.Vague).speaks("port-down"),
+				mooncakeTopology.says("port-none",
+					" has no active ports, skipping").as(evidence.Vague).speaks("port-down"),
 			},
 			Causes: []Cause{
 				{
@@ -147,8 +147,8 @@ func mooncakeDeviceSymptoms() []Symptom { //nolint:funlen // a table
 				mooncakeContext.says("dmabuf-export", "Failed to retrieve dmabuf for "),
 				mooncakeTransport.says("dmabuf-export-chunk", "Failed to export dma_buf for addr="),
 				mooncakeContext.says("dmabuf-range", "Failed to call cuMemGetAddressRange for "),
-				mooncakeContext.says("dmabuf-required", "DMA BUF supported required for GPU "+
-					"RDMA").speaks("peermem-missing"),
+				mooncakeContext.says("dmabuf-required",
+					"DMA BUF supported required for GPU RDMA").speaks("peermem-missing"),
 				mooncakeContext.says("dmabuf-kernel", "Kernel lacks CONFIG_PCI_P2PDMA").speaks("kernel-config").
 					as(evidence.Vague),
 			},
@@ -171,8 +171,7 @@ func mooncakeDeviceSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				mooncakeTransport.says("memory-unregistered", "Memory region not registered by any active "+
-					"device(s): "),
+				mooncakeTransport.says("memory-unregistered", "Memory region not registered by any active device(s): "),
 				mooncakeContext.says("memory-rkey", "rkey not found for ", "Address ").speaks("stale-rkey"),
 				mooncakeContext.says("memory-lkey", "lkey not found for ", "Address "),
 				mooncakeWorker.says("memory-no-rkey", "[RDMA] No rkey for MR access: ").speaks("stale-rkey"),
@@ -243,8 +242,8 @@ func mooncakeDeviceSymptoms() []Symptom { //nolint:funlen // a table
 				mooncakeEngine.says("build-protocol", "requires -DUSE_", "Protocol '").decides("build-options"),
 				mooncakeEngine.says("build-transport", ", please rebuild Mooncake", "Unsupported transport ").
 					decides("build-options"),
-				mooncakeEngine.says("build-tcp", "MC_FORCE_TCP is set but USE_TCP is not compiled "+
-					"in").decides("build-options"),
+				mooncakeEngine.says("build-tcp",
+					"MC_FORCE_TCP is set but USE_TCP is not compiled in").decides("build-options"),
 				mooncakePlugin.says("build-plugin", "Unable to find metadata storage plugin ").
 					speaks("build-options"),
 				mooncakeEngine.says("build-fallback", "transport was requested but is not compiled in").

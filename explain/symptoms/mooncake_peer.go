@@ -15,24 +15,22 @@ func mooncakePeerSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				mooncakePlugin.says("handshake-connect", "SocketHandShakePlugin: "+
-					"connect()").with("address", "connect()"),
-				mooncakePlugin.says("handshake-name", "SocketHandShakePlugin: failed to get IP address of peer "+
-					"server").
+				mooncakePlugin.says("handshake-connect",
+					"SocketHandShakePlugin: connect()").with("address", "connect()"),
+				mooncakePlugin.says("handshake-name", "SocketHandShakePlugin: failed to get IP address of peer server").
 					with("address", "peer server ").speaks("name-resolution"),
 				mooncakePlugin.says("handshake-bind", "SocketHandShakePlugin: bind (port ").speaks("port-in-use").
 					as(evidence.Origin),
-				mooncakeEngine.says("handshake-port", "not valid port for serving local TCP "+
-					"service").speaks("port-in-use"),
+				mooncakeEngine.says("handshake-port",
+					"not valid port for serving local TCP service").speaks("port-in-use"),
 				mooncakeEngine.says("handshake-no-port", "P2P: No valid port found for local TCP service").
 					speaks("port-in-use"),
 				mooncakeEngine.says("handshake-address", "not valid LAN address found").speaks("interface-choice"),
-				mooncakePlugin.says("handshake-receive", "SocketHandShakePlugin: failed to receive handshake "+
-					"message"),
-				mooncakeEndpoint.says("handshake-exchange", "Failed to exchange handshake "+
-					"description").as(evidence.Vague),
-				mooncakeEndpoint.says("handshake-rpc", "Active handshake RPC failed; resetting "+
-					"endpoint").as(evidence.Vague),
+				mooncakePlugin.says("handshake-receive", "SocketHandShakePlugin: failed to receive handshake message"),
+				mooncakeEndpoint.says("handshake-exchange",
+					"Failed to exchange handshake description").as(evidence.Vague),
+				mooncakeEndpoint.says("handshake-rpc",
+					"Active handshake RPC failed; resetting endpoint").as(evidence.Vague),
 			},
 			Causes: []Cause{
 				{
@@ -126,17 +124,16 @@ func mooncakePeerSymptoms() []Symptom { //nolint:funlen // a table
 				mooncakePlugin.says("metadata-etcd", "EtcdStoragePlugin: unable to "),
 				mooncakePlugin.says("metadata-etcd-client", "Error from etcd client"),
 				mooncakePlugin.says("metadata-redis", "RedisStoragePlugin: unable to "),
-				mooncakePlugin.says("metadata-redis-login", "RedisStoragePlugin: authentication "+
-					"failed").speaks("setting-invalid"),
+				mooncakePlugin.says("metadata-redis-login",
+					"RedisStoragePlugin: authentication failed").speaks("setting-invalid"),
 				mooncakePlugin.says("metadata-http", "transfer_metadata_plugin.cpp", " curl: "),
 				mooncakeMetadata.says("metadata-plugin", "Unable to create metadata storage plugin "),
 				mooncakeMetadata.says("metadata-location", "Failed to set location of ", ".cpp:"),
 			},
 			Causes: []Cause{
 				{
-					Slug: "server-unreachable",
-					Title: "the metadata server isn't started, listens on loopback only, or isn't reachable from " +
-						"here",
+					Slug:   "server-unreachable",
+					Title:  "the metadata server isn't started, listens on loopback only, or isn't reachable from here",
 					Weight: Common, Decide: "curl METADATA_SERVER from this pod; env | grep -i proxy",
 					Remedy: "start it first (mooncake_master --enable_http_metadata_server=true), listen on " +
 						"0.0.0.0; unset http_proxy and https_proxy; or metadata_server=P2PHANDSHAKE",
@@ -155,9 +152,8 @@ func mooncakePeerSymptoms() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-459", Name: "mooncake-segment", Title: "Mooncake has no description of a peer's segment",
-			Explanation: "The peer is asked for by the name that it registered under (local_hostname). It is " +
-				"missing if the peer hasn't started or has ended, or if the metadata server was restarted and lost " +
-				"everything.",
+			Explanation: "The peer is asked for by the name that it registered under (local_hostname). It is missing " +
+				"if the peer hasn't started or has ended, or if the metadata server was restarted and lost everything.",
 			Sources:  []string{"kvcache-ai/Mooncake#1115", "kvcache-ai/Mooncake#2246"},
 			Standing: evidence.Failed,
 			Lines: []Line{
@@ -221,8 +217,7 @@ func mooncakePeerSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Vague,
 			Lines: []Line{
-				mooncakeWorker.says("rail-all-failed", "All rails failed for context ").with("device", "for "+
-					"context "),
+				mooncakeWorker.says("rail-all-failed", "All rails failed for context ").with("device", "for context "),
 				mooncakeWorker.says("rail-paused", "Rail paused: peer=").with("peer", "peer="),
 				mooncakeWorker.says("rail-ack", "Timed out waiting for RDMA ready ACK").as(evidence.Failed),
 				mooncakeWorker.says("rail-inactive", "Cannot make connection for endpoint: ", "mark it inactive").

@@ -24,10 +24,9 @@ func mooncakeStoreSymptoms() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				{
 					Slug: "server-unreachable", Title: "mooncake_master isn't started, or not reachable from here",
-					Weight: Common,
-					Decide: "nc -vz MASTER 50051 from this pod; the master's log",
-					Remedy: "start the master before the clients; master_server_address with host and port, no " +
-						"http://",
+					Weight:  Common,
+					Decide:  "nc -vz MASTER 50051 from this pod; the master's log",
+					Remedy:  "start the master before the clients; master_server_address is HOST:PORT, without http://",
 					Sources: []string{"sgl-project/sglang#10510"},
 				},
 				{
@@ -69,8 +68,8 @@ func mooncakeStoreSymptoms() []Symptom { //nolint:funlen // a table
 				mooncakeReal.says("segment-allocate", "Failed to allocate segment memory").speaks("host-memory"),
 				mooncakeReal.says("segment-local", "Failed to register local memory: "),
 				mooncakeClient.says("segment-register", "register_local_memory_failed base="),
-				mooncakeClient.says("segment-mount", "mount_segment_to_master_failed "+
-					"base=").speaks("server-unreachable"),
+				mooncakeClient.says("segment-mount",
+					"mount_segment_to_master_failed base=").speaks("server-unreachable"),
 				mooncakeReal.says("segment-mount-error", "Failed to mount segment: ").as(evidence.Vague),
 				source{Mooncake, "kvcache-ai/Mooncake, mooncake-store/src/aligned_client_buffer.cpp"}.
 					says(
@@ -83,9 +82,8 @@ func mooncakeStoreSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "memlock unlimited (--ulimit memlock=-1)",
 				},
 				{
-					Slug: "resource-limit",
-					Title: "the card can't register so much (mlx5: memory translation entries; eRDMA: 64 GiB at " +
-						"once)",
+					Slug:    "resource-limit",
+					Title:   "the card can't register that much (mlx5: translation entries; eRDMA: 64 GiB at once)",
 					Weight:  Usual,
 					Decide:  "ibv_devinfo -v: max_mr_size; dmesg | grep -i mkey; fewer devices or a smaller size",
 					Remedy:  "a smaller global_segment_size, huge pages (MC_STORE_USE_HUGEPAGE=1), fewer devices",
@@ -190,11 +188,9 @@ func mooncakeStoreSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				mooncakeNVLink.says("nvlink-p2p", "NvlinkTransport: device ", " cannot p2p access device ").
 					speaks("gpu-p2p"),
-				mooncakeNVLink.says("nvlink-enable", "NvlinkTransport: failed to enable p2p "+
-					"access").speaks("gpu-p2p"),
+				mooncakeNVLink.says("nvlink-enable", "NvlinkTransport: failed to enable p2p access").speaks("gpu-p2p"),
 				mooncakeNVLink.says("nvlink-none", "NvlinkTransport: no device found").speaks("gpu-missing"),
-				mooncakeNVLink.says("nvlink-count", "NvlinkTransport: cudaGetDeviceCount "+
-					"failed").speaks("gpu-missing"),
+				mooncakeNVLink.says("nvlink-count", "NvlinkTransport: cudaGetDeviceCount failed").speaks("gpu-missing"),
 			},
 			Causes: []Cause{
 				{
@@ -215,12 +211,12 @@ func mooncakeStoreSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				mooncakeClient.says("init-engine", "Failed to initialize transfer engine"),
 				mooncakeTransport.says("init-rdma", "RdmaTransport: cannot initialize RDMA resources"),
-				mooncakeTransport.says("init-segment", "Transfer engine cannot be initialized: cannot allocate "+
-					"local segment"),
-				mooncakeTransport.says("init-daemon", "RdmaTransport: cannot start handshake "+
-					"daemon").speaks("port-in-use"),
-				mooncakeTransport.says("init-publish", "cannot publish "+
-					"segments", "Transport").speaks("server-unreachable"),
+				mooncakeTransport.says("init-segment",
+					"Transfer engine cannot be initialized: cannot allocate local segment"),
+				mooncakeTransport.says("init-daemon",
+					"RdmaTransport: cannot start handshake daemon").speaks("port-in-use"),
+				mooncakeTransport.says("init-publish",
+					"cannot publish segments", "Transport").speaks("server-unreachable"),
 				mooncakeEngine.says("init-install", "Failed to install RDMA transport"),
 				source{Mooncake, "sgl-project/sglang, disaggregation/mooncake/transfer_engine.py"}.
 					says("init-sglang", "Mooncake Transfer Engine initialization failed"),

@@ -89,8 +89,7 @@ func nvshmemDevices() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-401", Name: "nvshmem-other-card", Title: "NVSHMEM skips cards that aren't mlx5 devices",
 			Explanation: "IBGDA drives the queues of ConnectX cards only; cards of others are skipped. That is " +
-				"harmless " +
-				"if there is a ConnectX card too.",
+				"harmless if there is a ConnectX card too.",
 			Sources: []string{"NVIDIA/nvshmem", "deepseek-ai/DeepEP#202"}, Standing: evidence.Vague,
 			Lines: []Line{
 				ibgdaCode.says("not-mlx5", "is not enumerated as an mlx5 device. Skipping").with("device", "device "),
@@ -100,8 +99,7 @@ func nvshmemDevices() []Symptom { //nolint:funlen // a table
 					Slug: "gda-needs-mlx5", Title: "IBGDA supports ConnectX cards only", Weight: Common,
 					Decide: "ibv_devinfo: the names of the devices and their vendor IDs",
 					Remedy: "NVSHMEM_REMOTE_TRANSPORT=ibrc or libfabric, or a build for that card; DeepEP's " +
-						"low-latency " +
-						"kernels need IBGDA",
+						"low-latency kernels need IBGDA",
 				},
 			},
 		},
@@ -120,8 +118,7 @@ func nvshmemDevices() []Symptom { //nolint:funlen // a table
 						"that this node doesn't have",
 					Weight: Common,
 					Decide: "rdma link; rdmactl detect",
-					Remedy: "the names of this node; NVSHMEM_ENABLE_NIC_PE_MAPPING=1 " +
-						"to assign them by the PE's number",
+					Remedy: "the names of this node; NVSHMEM_ENABLE_NIC_PE_MAPPING=1 to assign them by the PE's number",
 				},
 				{
 					Slug: "port-down", Title: "the port is there, but not active", Weight: Usual,
@@ -174,8 +171,7 @@ func nvshmemDevices() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-404", Name: "nvshmem-gdrcopy", Title: "NVSHMEM or a library can't use GDRCopy",
 			Explanation: "GDRCopy is a library and the kernel module gdrdrv. NVSHMEM works without it, except for " +
-				"atomics of " +
-				"IBRC and UCX and for queues that the CPU serves.",
+				"atomics of IBRC and UCX and for queues that the CPU serves.",
 			Sources: []string{"NVIDIA/nvshmem", "NVIDIA/gdrcopy, src/gdrapi.c"}, Standing: evidence.Failed,
 			Lines: []Line{
 				ibgdaCode.says("gdrcopy-handler", "NVSHMEM_IBGDA_NIC_HANDLER=cpu requires GDRCopy").

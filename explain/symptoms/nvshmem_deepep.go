@@ -8,8 +8,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-413", Name: "deepep-node-timeout", Title: "a kernel of DeepEP waited for ranks that didn't come",
 			Explanation: "Kernels within a node and the low-latency kernels wait for tokens of all ranks. One that " +
-				"is late, has " +
-				"ended or called something else lets all others run into the time limit.",
+				"is late, has ended or called something else lets all others run into the time limit.",
 			Sources: []string{"deepseek-ai/DeepEP, csrc/kernels/legacy/intranode.cu", "deepseek-ai/DeepEP, " +
 				"csrc/kernels/legacy/internode_ll.cu"}, Standing: evidence.Waiting,
 			Lines: []Line{
@@ -39,8 +38,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 					Slug:   "adaptive-routing",
 					Title:  "adaptive routing reorders writes, and this DeepEP or NIC setting relies on their order",
 					Weight: Rare, Decide: "DeepEP's commit; the switches' adaptive routing",
-					Remedy: "DeepEP after March 2025; adaptive routing off " +
-						"for the traffic class",
+					Remedy:  "DeepEP after March 2025; adaptive routing off for the traffic class",
 					Sources: []string{"deepseek-ai/DeepEP#74"},
 				},
 				{
@@ -55,8 +53,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			Name:  "deepep-qps",
 			Title: "DeepEP's kernel finds another number of queue pairs than it needs",
 			Explanation: "The kernel checks the state of IBGDA. It differs if the buffer was made with too few queue " +
-				"pairs, or " +
-				"if DeepEP was built with headers of another NVSHMEM, whose layout differs.",
+				"pairs, or if DeepEP was built with headers of another NVSHMEM, whose layout differs.",
 			Sources:  []string{"deepseek-ai/DeepEP, csrc/kernels/legacy/internode.cu", "deepseek-ai/DeepEP#696"},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -119,8 +116,8 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Failed,
 			Lines: []Line{
 				deepEPOld.says("deepep-invalid-handle", "csrc/deep_ep.cpp:", "'invalid resource handle'"),
-				deepEPOld.says("deepep-peer-access", "csrc/deep_ep.cpp:", "peer access is not supported between "+
-					"these two devices").speaks("gpu-p2p"),
+				deepEPOld.says("deepep-peer-access", "csrc/deep_ep.cpp:",
+					"peer access is not supported between these two devices").speaks("gpu-p2p"),
 				deepEPOld.says("deepep-peer-map", "csrc/deep_ep.cpp:", "mapping of buffer object failed"),
 				deepEPOld.says("deepep-invalid-argument", "csrc/deep_ep.cpp:", "'invalid argument'").
 					speaks("gpu-memory"),
@@ -162,8 +159,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			Name:  "deepep-build",
 			Title: "DeepEP doesn't fit the libraries it is loaded with",
 			Explanation: "The extension is bound to the release of PyTorch, NVSHMEM and, in its new form, NCCL that " +
-				"it was " +
-				"built with.",
+				"it was built with.",
 			Sources:  []string{"deepseek-ai/DeepEP, deep_ep/__init__.py"},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -186,8 +182,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "gpu-arch", Title: "it was compiled for another GPU, or without NVSHMEM's device library",
 					Weight: Usual,
 					Decide: "cuobjdump --list-elf of deep_ep_cpp; TORCH_CUDA_ARCH_LIST",
-					Remedy: "TORCH_CUDA_ARCH_LIST of this GPU; " +
-						"NVSHMEM_DIR when it is built",
+					Remedy: "TORCH_CUDA_ARCH_LIST of this GPU; NVSHMEM_DIR when it is built",
 				},
 				{
 					Slug: "library-conflict", Title: "two NCCL libraries are in the process", Weight: Usual,
@@ -244,8 +239,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-419", Name: "nvshmem-harmless", Title: "warnings of NVSHMEM and DeepEP without consequence",
 			Explanation: "The type of an empty entry of the GID table can't be read, and a buffer that isn't " +
-				"destroyed leaks " +
-				"when the program ends.",
+				"destroyed leaks when the program ends.",
 			Sources:  []string{"NVIDIA/nvshmem, src/modules/transport/common/transport_ib_common.h"},
 			Standing: evidence.Harmless,
 			Lines: []Line{

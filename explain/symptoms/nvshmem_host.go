@@ -10,8 +10,7 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 			Name:  "nvshmem-versions",
 			Title: "two releases of NVSHMEM are in one program",
 			Explanation: "The device library is linked into the program when it is built, the host library is loaded " +
-				"when it " +
-				"starts. Both must be of the same release.",
+				"when it starts. Both must be of the same release.",
 			Sources: []string{
 				"NVIDIA/nvshmem, src/host/init/init.cu",
 				"NVIDIA/nvshmem#32",
@@ -34,8 +33,7 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 			Name:  "nvshmem-heap",
 			Title: "NVSHMEM's symmetric heap is too small",
 			Explanation: "NVSHMEM reserves NVSHMEM_SYMMETRIC_SIZE of the GPU's memory on each PE, or takes chunks of " +
-				"it as " +
-				"they are needed. The program asked for more, or the GPU has no more.",
+				"it as they are needed. The program asked for more, or the GPU has no more.",
 			Sources:  []string{"NVIDIA/nvshmem, src/host/mem/mem_heap.cpp"},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -94,8 +92,7 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 			ID: "RDX-408", Name: "nvshmem-peer-memory",
 			Title: "NVSHMEM can't open the memory of a GPU of the same node",
 			Explanation: "PEs of a node share GPU memory through CUDA IPC or file descriptors; both need common " +
-				"namespaces, and " +
-				"all GPUs visible to each process.",
+				"namespaces, and all GPUs visible to each process.",
 			Sources: []string{"NVIDIA/nvshmem, src/host/mem/mem_heap.cpp"}, Standing: evidence.Failed,
 			Lines: []Line{
 				nvshmemHeap.says("ipc-open", "cudaIpcOpenMemHandle failed with error"),
@@ -119,8 +116,7 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "imex", Title: "no IMEX channel, on nodes with multi-node NVLink", Weight: Rare,
 					Decide: "ls /dev/nvidia-caps-imex-channels; nvidia-imex-ctl -N",
-					Remedy: "nvidia-imex on all nodes and channel0 in " +
-						"the container, or NVSHMEM_DISABLE_MNNVL=1",
+					Remedy: "nvidia-imex on all nodes and channel0 in the container, or NVSHMEM_DISABLE_MNNVL=1",
 				},
 			},
 		},
@@ -156,8 +152,7 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 			Name:  "nvshmem-bootstrap-library",
 			Title: "NVSHMEM can't load its bootstrap or transport",
 			Explanation: "Bootstrap and transports are libraries of their own, which must be of the same release and " +
-				"in the " +
-				"search path.",
+				"in the search path.",
 			Sources:  []string{"NVIDIA/nvshmem, src/host/bootstrap/bootstrap_loader.cpp"},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -170,8 +165,7 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "missing-library", Title: "a library of NVSHMEM isn't in the search path", Weight: Common,
 					Decide: "ldconfig -p | grep nvshmem; LD_LIBRARY_PATH",
-					Remedy: "LD_LIBRARY_PATH with NVSHMEM's lib folder; for " +
-						"wheels site-packages/nvidia/nvshmem/lib",
+					Remedy: "LD_LIBRARY_PATH with NVSHMEM's lib folder; for wheels site-packages/nvidia/nvshmem/lib",
 				},
 				{
 					Slug: "version-mismatch", Title: "libraries of different releases of NVSHMEM", Weight: Usual,

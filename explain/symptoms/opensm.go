@@ -34,8 +34,8 @@ func smStart() []Symptom {
 			Lines: []Line{
 				says(OpenSM, "register-class", smVendor, "ERR 5426: ", "Unable to register class"),
 				says(OpenSM, "register-class-1", smVendor, "ERR 5428: ", "Unable to register class"),
-				says(OpenSM, "agent-id", smVendor, "bad agent id ", "duplicate agent for "+
-					"class").speaks("subnet-manager"),
+				says(OpenSM, "agent-id", smVendor, "bad agent id ",
+					"duplicate agent for class").speaks("subnet-manager"),
 				says(OpenSM, "vendor-bind", smCtrl, "Vendor specific bind failed").as(evidence.Echo),
 				says(OpenSM, "controller-bind", "linux-rdma/opensm, opensm/osm_sm.c",
 					"MAD Controller bind failed").as(evidence.Echo),
@@ -46,8 +46,7 @@ func smStart() []Symptom {
 					"updates of the kernel (6.11) and with modules of another OFED",
 					"uname -r; boot the kernel before; modinfo ib_umad; dmesg",
 					"the kernel before, or a fixed one; ib_umad, ib_core and the driver of one source"),
-				maybe(Usual, "subnet-manager", "another subnet manager or program already holds the class on this "+
-					"port",
+				maybe(Usual, "subnet-manager", "another subnet manager or program already holds the class on this port",
 					"pgrep -a opensm; systemctl status opensm; fuser -v /dev/infiniband/umad*",
 					"end the other one; one per port"),
 				maybe(Rare, "not-privileged", "OpenSM doesn't run as root, or the container has no umad device",
@@ -141,9 +140,8 @@ func smFabric() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-635", Name: "opensm-no-answer", Title: "a node or switch doesn't answer the subnet manager",
-			Explanation: "A directed route ends at a port whose node doesn't answer: its firmware hangs, it " +
-				"boots, its link is bad, or it has an M_Key of another manager. Single lines during reboots are " +
-				"normal.",
+			Explanation: "A directed route ends at a port whose node doesn't answer: its firmware hangs, it boots, " +
+				"its link is bad, or it has an M_Key of another manager. Single lines during reboots are normal.",
 			Sources: []string{smVendor, smCtrl, "IBA 14.2.4"}, Standing: evidence.Failed,
 			Lines: []Line{
 				says(OpenSM, "smp-timeout", smVendor, "ERR 5411: ", "DR SMP Send completed with error"),
@@ -201,8 +199,8 @@ func smFabric() []Symptom { //nolint:funlen // a table
 				says(OpenSM, "join-other", smGroups, "validate_other_comp_fields failed").speaks("multicast-group"),
 				says(OpenSM, "join-partition", smGroups, "ERR 1B14: ", "Port is not in partition").decides("pkey"),
 				says(OpenSM, "join-modify", smGroups, "ERR 1B13: ").speaks("multicast-group"),
-				says(OpenSM, "join-realizable", smGroups, "Requested MGRP parameters are not "+
-					"realizable").speaks("multicast-group"),
+				says(OpenSM, "join-realizable", smGroups,
+					"Requested MGRP parameters are not realizable").speaks("multicast-group"),
 				says(OpenSM, "join-broadcast", smGroups, "ERR 1B1B: "),
 			},
 			Causes: []Cause{

@@ -13,8 +13,8 @@ func smTools() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(OpenSM, "umad-abi", smUmad, "umad_init: can't read ABI version from").decides("module-missing"),
 				says(OpenSM, "umad-loaded", smUmad, "ib_umad module loaded?").decides("module-missing"),
-				says(OpenSM, "umad-sysfs", smUmad, "/sys/class/infiniband_mad/abi_version (No such "+
-					"file").decides("module-missing"),
+				says(OpenSM, "umad-sysfs", smUmad,
+					"/sys/class/infiniband_mad/abi_version (No such file").decides("module-missing"),
 				says(OpenSM, "umad-port", smMad, "an't open UMAD port").as(evidence.Failed),
 				says(OpenSM, "umad-smi-port", smMad, "an't open SMI UMAD port").as(evidence.Failed),
 				says(OpenSM, "umad-gsi-port", smMad, "an't open GSI UMAD port").as(evidence.Failed),
@@ -71,8 +71,8 @@ func smTools() []Symptom { //nolint:funlen // a table
 				says(OpenSM, "sminfo", smDiags, "sminfo: iberror: ").as(evidence.Failed).speaks("subnet-manager"),
 				says(OpenSM, "discover", smDiags, "discover failed", "ib").as(evidence.Echo),
 				says(OpenSM, "iberror", smDiags, ": iberror: failed: ").as(evidence.Vague),
-				says(OpenSM, "bad-port-state", smDiags, "Bad port state found: "+
-					"node").as(evidence.Failed).speaks("cable"),
+				says(OpenSM, "bad-port-state", smDiags,
+					"Bad port state found: node").as(evidence.Failed).speaks("cable"),
 				says(OpenSM, "cannot-reach", smDiags, "can't reach port at ", "find_route").as(evidence.Vague),
 			},
 			Causes: []Cause{
@@ -137,8 +137,7 @@ func smTools() []Symptom { //nolint:funlen // a table
 				says(OpenSM, "acm-devices", smACM, "ERROR - unable to open any devices").speaks("module-missing"),
 				says(OpenSM, "acm-no-devices", smACM, "ERROR - no devices", "acm_").
 					not("acm_cma").speaks("module-missing"),
-				says(OpenSM, "acm-providers", smACM, "ERROR - unable to open any "+
-					"providers").speaks("missing-library"),
+				says(OpenSM, "acm-providers", smACM, "ERROR - unable to open any providers").speaks("missing-library"),
 			},
 			Causes: []Cause{
 				maybe(Common, "pkey", "the port is a limited member of the partition (no bit 0x8000), or no IPoIB "+

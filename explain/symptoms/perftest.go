@@ -85,8 +85,8 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 				says(Perftest, "packet-pacing", ptResources, "Packet Pacing isn't supported."),
 				says(Perftest, "no-rdma-cm", ptParams, " does not support RDMA_CM"),
 				says(Perftest, "aes-xts", ptParams, " aes_xts not supported"),
-				says(Perftest, "mcast-flow", ptResources, "please run: echo options mlx4_core "+
-					"log_num_mgm_entry_size=-1").
+				says(Perftest, "mcast-flow", ptResources,
+					"please run: echo options mlx4_core log_num_mgm_entry_size=-1").
 					as(evidence.Failed),
 			},
 			Causes: []Cause{
@@ -118,8 +118,8 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 					"--use_").decides("missing-library"),
 				says(Perftest, "dmabuf-options", ptParams, "DMA-BUF cannot be used without ").speaks("setting-wrong"),
 				says(Perftest, "bad-mtu", ptParams, " Invalid MTU - ").speaks("mtu-too-small"),
-				says(Perftest, "ud-max", ptComm, "Max message size in UD cannot be greater than "+
-					"MTU").speaks("mtu-too-small"),
+				says(Perftest, "ud-max", ptComm,
+					"Max message size in UD cannot be greater than MTU").speaks("mtu-too-small"),
 				says(Perftest, "parser", ptParams, "Parser function exited with Error").as(evidence.Vague),
 				says(Perftest, "pkey-index", ptParams, "Specified PKey Index, ", "greater than allowed max").
 					speaks("pkey"),
@@ -159,8 +159,8 @@ func perftestPeers() []Symptom { //nolint:funlen // a table
 				says(Perftest, "exchange", ptComm, "Failed to exchange ", "between server and client"),
 				says(Perftest, "negotiate", ptComm, " Failed to negotiate parameters").as(evidence.Echo),
 				says(Perftest, "sync", ptComm, "Failed to sync between server and client").as(evidence.Echo),
-				says(Perftest, "close", ptComm, "Failed to close connection between server and "+
-					"client").as(evidence.Echo),
+				says(Perftest, "close", ptComm,
+					"Failed to close connection between server and client").as(evidence.Echo),
 				says(Perftest, "send-address", ptComm, "Couldn't send local address").as(evidence.Echo),
 			},
 			Causes: []Cause{
@@ -180,8 +180,8 @@ func perftestPeers() []Symptom { //nolint:funlen // a table
 			Explanation: "The format of the exchange has changed with releases.",
 			Sources:     []string{ptComm}, Standing: evidence.Origin,
 			Lines: []Line{
-				says(Perftest, "old-version", ptComm, "Current implementation is not compatible with versions "+
-					"older than").
+				says(Perftest, "old-version", ptComm,
+					"Current implementation is not compatible with versions older than").
 					decides("version-mismatch"),
 			},
 			Causes: []Cause{

@@ -92,8 +92,7 @@ func perftestOthers() []Symptom {
 				says(Perftest, "mcast-umad", "linux-rdma/perftest, src/multicast_resources.c",
 					"failed to open UMAD port ").
 					speaks("not-privileged"),
-				says(Perftest, "mcast-attach", ptResources, "Couldn't attach QP to MultiCast "+
-					"group").as(evidence.Vague),
+				says(Perftest, "mcast-attach", ptResources, "Couldn't attach QP to MultiCast group").as(evidence.Vague),
 				says(Perftest, "mcast-join", ptComm, "Unable to Join Sender to Mcast gid").as(evidence.Vague),
 			},
 			Causes: []Cause{
@@ -182,8 +181,8 @@ func perftestMemory() []Symptom {
 				says(Perftest, "dmabuf-handle", ptCUDA, "cuMemGetHandleForAddressRange error="),
 				says(Perftest, "dmabuf-export", "linux-rdma/perftest, src/rocm_memory.c",
 					"Failed to export dmabuf. "),
-				says(Perftest, "dmabuf-cuda-type", ptCUDA, "CUDA Memory type is not supported with no odp MR or "+
-					"with dmabuf"),
+				says(Perftest, "dmabuf-cuda-type", ptCUDA,
+					"CUDA Memory type is not supported with no odp MR or with dmabuf"),
 			},
 			Causes: []Cause{
 				maybe(Common, "gdr-off", "the GPU's driver can't export memory: proprietary kernel modules, an "+

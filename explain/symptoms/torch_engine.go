@@ -16,10 +16,9 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
 			ID: "RDX-383", Name: "ray-cluster", Title: "the Ray cluster lost a node, or can't be joined",
-			Explanation: "Ray's head watches its nodes; workers need the same versions of Ray and Python as the " +
-				"head.",
-			Sources:  []string{"ray-project/ray, gcs_server, python/ray/_private/utils.py"},
-			Standing: evidence.Failed,
+			Explanation: "Ray's head watches its nodes; workers need the same versions of Ray and Python as the head.",
+			Sources:     []string{"ray-project/ray, gcs_server, python/ray/_private/utils.py"},
+			Standing:    evidence.Failed,
 			Lines: []Line{
 				ray.says("heartbeats", "has been marked dead because the detector has missed too many heartbeats").
 					speaks("dead-node"),

@@ -50,9 +50,8 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-361", Name: "gpu-kernel-fault", Title: "a kernel on the GPU failed",
-			Explanation: "After such an error nothing works in the process any more: calls of NCCL fail because " +
-				"of it, " +
-				"and other ranks wait. The kernel that failed is an earlier one, often not NCCL's.",
+			Explanation: "After such an error nothing works in the process any more: calls of NCCL fail because of " +
+				"it, and other ranks wait. The kernel that failed is an earlier one, often not NCCL's.",
 			Sources:  []string{"CUDA Runtime API, cudaError_t", "pytorch/pytorch, ProcessGroupNCCL.cpp"},
 			Standing: evidence.Failed,
 			Lines: []Line{
@@ -104,8 +103,7 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-363", Name: "gpu-fabric", Title: "CUDA waits for the fabric of the GPUs",
 			Explanation: "On machines with NVSwitch the GPUs can be used only after the fabric manager has " +
-				"configured " +
-				"their links.",
+				"configured their links.",
 			Sources:  []string{"CUDA Runtime API, cudaErrorSystemNotReady", "NVIDIA Fabric Manager User Guide"},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -129,9 +127,8 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-364", Name: "gpu-missing", Title: "a rank has no GPU",
-			Explanation: "The process sees fewer GPUs than it needs: the container got none, a variable hides " +
-				"them, or " +
-				"the local rank is counted over the node's GPUs.",
+			Explanation: "The process sees fewer GPUs than it needs: the container got none, a variable hides them, " +
+				"or the local rank is counted over the node's GPUs.",
 			Sources:  []string{"pytorch/pytorch, c10/cuda/CUDAFunctions.cpp"},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -161,10 +158,9 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-365", Name: "cuda-version", Title: "the GPU's driver and the CUDA of the program don't fit",
-			Explanation: "The driver must be as new as the CUDA libraries need, and these must have code for the " +
-				"GPU.",
-			Sources:  []string{"CUDA Compatibility, NVIDIA", "CUDA Runtime API, cudaError_t"},
-			Standing: evidence.Origin,
+			Explanation: "The driver must be as new as the CUDA libraries need, and these must have code for the GPU.",
+			Sources:     []string{"CUDA Compatibility, NVIDIA", "CUDA Runtime API, cudaError_t"},
+			Standing:    evidence.Origin,
 			Lines: []Line{
 				cudaText.says("driver-insufficient", "CUDA driver version is insufficient for CUDA runtime version").
 					speaks("driver-too-old"),

@@ -85,8 +85,7 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-373", Name: "rank-missing", Title: "ranks wait for one that doesn't come",
 			Explanation: "The store works, but a rank has not written its key or joined: it ended, was never " +
-				"started, or " +
-				"is somewhere else in the program.",
+				"started, or is somewhere else in the program.",
 			Sources:  []string{"pytorch/pytorch, torch/csrc/distributed/c10d/TCPStore.cpp"},
 			Standing: evidence.Waiting,
 			Lines: []Line{
@@ -161,9 +160,8 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID:   "RDX-376",
 			Name: "gloo-local-fallback", Title: "Gloo uses a loopback address: it works on one node only",
-			Explanation: "The host's name can't be resolved to an address of the node. With several nodes the " +
-				"others then " +
-				"try to reach it at 127.0.0.1.",
+			Explanation: "The host's name can't be resolved to an address of the node. With several nodes the others " +
+				"then try to reach it at 127.0.0.1.",
 			Sources:  []string{"pytorch/pytorch, torch/csrc/distributed/c10d/ProcessGroupGloo.cpp"},
 			Standing: evidence.Harmless,
 			Lines: []Line{

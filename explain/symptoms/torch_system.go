@@ -100,8 +100,7 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			Name:  "gpu-library-file",
 			Title: "a file of a GPU library could not be opened",
 			Explanation: "The library's kernels are in files of its own. If other ranks could load it, the limit of " +
-				"open " +
-				"files is reached.",
+				"open files is reached.",
 			Sources:  []string{"ROCm/hipBLASLt", "pytorch/pytorch#137695"},
 			Standing: evidence.Failed,
 			Lines: []Line{

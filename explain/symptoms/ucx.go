@@ -73,9 +73,8 @@ func ucxTransportSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-420", Name: "ucx-no-usable-transports",
 			Title: "none of the transports that UCX was asked for is usable",
-			Explanation: "UCX found none of the transports of UCX_TLS on the devices of UCX_NET_DEVICES. Either " +
-				"the names are wrong on this node, or this UCX lacks the modules, or the container lacks the " +
-				"devices.",
+			Explanation: "UCX found none of the transports of UCX_TLS on the devices of UCX_NET_DEVICES. Either the " +
+				"names are wrong on this node, or this UCX lacks the modules, or the container lacks the devices.",
 			Sources: []string{
 				"openucx/ucx, src/ucp/core/ucp_context.c", "openucx/ucx#7843", "openucx/ucx#9610",
 				"NVIDIA/FasterTransformer#350",

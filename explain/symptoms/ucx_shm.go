@@ -7,8 +7,7 @@ func ptraceScope(weight Weight, clues ...Clue) Cause {
 		Slug: "ptrace-scope", Title: "the kernel doesn't let a process read another one's memory (CMA): Yama's " +
 			"ptrace_scope, seccomp, or a user namespace",
 		Weight: weight, Clues: clues,
-		Decide: "sysctl kernel.yama.ptrace_scope; CapEff of /proc/self/status; is each rank in a container of its " +
-			"own?",
+		Decide: "sysctl kernel.yama.ptrace_scope; CapEff of /proc/self/status; is each rank in a container of its own?",
 		Remedy: "kernel.yama.ptrace_scope=0; in containers --cap-add=SYS_PTRACE and one container for the ranks of " +
 			"a node; or without CMA: UCX_TLS=^cma, --mca btl_vader_single_copy_mechanism none, --mca smsc ^cma",
 		Sources: []string{"openucx/ucx#3545", "openucx/ucx#3046", "apptainer/apptainer#1227", "open-mpi/ompi#10694"},

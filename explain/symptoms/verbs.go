@@ -16,8 +16,7 @@ const (
 )
 
 // otherPrograms are in lines of SPDK, which names the function that prints, UCX and libfabric.
-var otherPrograms = []string{"nvme_rdma_", "nvmf_rdma_", " UCX " +
-	"", "libfabric:"} //nolint:gochecknoglobals // a constant
+var otherPrograms = []string{"nvme_rdma_", "nvmf_rdma_", " UCX ", "libfabric:"} //nolint:gochecknoglobals // a constant
 
 func verbsSymptoms() []Symptom {
 	return slices.Concat(verbsLibraries(), verbsCM(), verbsPrograms(), spdkSymptoms(), dpdkSymptoms(), vmaSymptoms())
@@ -172,8 +171,7 @@ func verbsLibraries() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				maybe(Common, "fork-support", "fork support came too late, or its table can't be built",
 					"the order of the calls; RDMAV_FORK_SAFE in the environment",
-					"set it before anything registers memory, or unset it: kernel 5.12 and rdma-core 35 don't "+
-						"need it"),
+					"set it before anything registers memory, or unset it: kernel 5.12 and rdma-core 35 don't need it"),
 			},
 		},
 	}
@@ -200,8 +198,8 @@ func verbsCM() []Symptom { //nolint:funlen // a table
 				says(Verbs, "getaddrinfo", "rdma_getaddrinfo(3)", "rdma_getaddrinfo: ").not(otherPrograms...),
 				says(Verbs, "ldms-listen", "ovis-hpc/ldms", "listening on the 'rdma' transport",
 					"Error ").speaks("module-missing"),
-				says(Verbs, "fio-engine", "axboe/fio, ioengines.c", "io engine init failed. Perhaps try reducing "+
-					"io depth").as(evidence.Echo),
+				says(Verbs, "fio-engine", "axboe/fio, ioengines.c",
+					"io engine init failed. Perhaps try reducing io depth").as(evidence.Echo),
 			},
 			Causes: []Cause{
 				maybe(Common, "missing-library", "no provider of libibverbs for the card (libmlx5, libmlx4, "+

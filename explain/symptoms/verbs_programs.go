@@ -24,14 +24,13 @@ func verbsPrograms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(Verbs, "ceph-open", vbCeph, "open rdma device failed"),
 				says(Verbs, "ceph-port", vbCeph, "binding_port", "port not found").speaks("port-down"),
-				says(Verbs, "ceph-gid", vbCeph, "Requested local GID was not found in GID "+
-					"table").decides("gid-index"),
+				says(Verbs, "ceph-gid", vbCeph, "Requested local GID was not found in GID table").decides("gid-index"),
 				says(Verbs, "ceph-qp", vbCeph, "failed to create queue pair"),
-				says(Verbs, "ceph-qp-hint", vbCeph, "try reducing "+
-					"ms_async_rdma_receive_queue_length").speaks("device-limit"),
+				says(Verbs, "ceph-qp-hint", vbCeph,
+					"try reducing ms_async_rdma_receive_queue_length").speaks("device-limit"),
 				says(Verbs, "ceph-state", vbCeph, "failed to transition to ", " state: (").speaks("gid-index"),
-				says(Verbs, "ceph-buffers", vbCeph, "WARNING: OUT OF RX "+
-					"BUFFERS").as(evidence.Vague).speaks("device-limit"),
+				says(Verbs, "ceph-buffers", vbCeph,
+					"WARNING: OUT OF RX BUFFERS").as(evidence.Vague).speaks("device-limit"),
 				says(Verbs, "ceph-type", "ceph/ceph, src/msg/async/Stack.cc", "ms_async_transport_type ",
 					" is not supported!").
 					decides("missing-library"),
@@ -43,8 +42,7 @@ func verbsPrograms() []Symptom { //nolint:funlen // a table
 					onErrno(Strong, "errno 12: cannot allocate memory", "12"),
 					onSeen("verbs/ceph-memlock", "Ceph warns of the limit")),
 				maybe(Usual, "no-device-node", "the unit or container may not open /dev/infiniband (PrivateDevices)",
-					"systemctl show ceph-osd@0 -p PrivateDevices", "PrivateDevices=no, or the devices in the "+
-						"container",
+					"systemctl show ceph-osd@0 -p PrivateDevices", "PrivateDevices=no, or the devices in the container",
 					onErrno(Strong, "the device could not be opened", "1", "2", "13"), onLine(Hint, "ceph-open",
 						"the device could not be opened")),
 				maybe(Rare, "port-down", "the port of ms_async_rdma_port_num isn't active",
@@ -128,8 +126,7 @@ func dpdkSymptoms() []Symptom {
 				says(Verbs, "eal-hugepage-info", vbEAL, "Cannot get hugepage information"),
 				says(Verbs, "eal-init-memory", vbEAL, "FATAL: Cannot init memory").as(evidence.Failed),
 				says(Verbs, "eal-hugetlbfs", vbEAL, "but no mounted hugetlbfs found for that size"),
-				says(Verbs, "eal-no-free", vbEAL, "No free hugepages reported in "+
-					"hugepages-2048kB").as(evidence.Vague),
+				says(Verbs, "eal-no-free", vbEAL, "No free hugepages reported in hugepages-2048kB").as(evidence.Vague),
 				says(Verbs, "eal-not-enough", vbEAL, "Not enough memory available on socket ").as(evidence.Failed),
 				says(Verbs, "eal-prealloc", vbEAL, "Cannot preallocate ", "hugepages").as(evidence.Failed),
 			},
@@ -153,8 +150,8 @@ func dpdkSymptoms() []Symptom {
 				says(Verbs, "mlx5-not-found", vbDPDK, "Verbs device not found: ").as(evidence.Echo),
 				says(Verbs, "mlx5-drivers", vbDPDK, "are kernel drivers loaded?"),
 				says(Verbs, "mlx5-glue", vbDPDK, "annot load glue library").decides("missing-library"),
-				says(Verbs, "mlx5-dependency", vbDPDK, "run-time dependency on rdma-core "+
-					"libraries").decides("missing-library"),
+				says(Verbs, "mlx5-dependency", vbDPDK,
+					"run-time dependency on rdma-core libraries").decides("missing-library"),
 				says(Verbs, "mlx5-glue-version", vbDPDK, "rdma-core glue ", " mismatch").speaks("version-mismatch"),
 				says(Verbs, "mlx5-ethernet", "DPDK, drivers/net/mlx5/linux/mlx5_os.c",
 					"port is not configured in Ethernet mode").
@@ -162,15 +159,14 @@ func dpdkSymptoms() []Symptom {
 				says(Verbs, "mlx5-aborted", vbDPDK, "probe of PCI device ", "aborted after encountering an error"),
 				says(Verbs, "mlx5-priority", "DPDK, drivers/net/mlx5/mlx5_flow.c", "maximum priority: ",
 					"expected 8/16").speaks("not-privileged"),
-				says(Verbs, "mlx5-devx-caps", vbDPDK, "Unable to read HCA caps in DevX "+
-					"mode").speaks("not-privileged"),
+				says(Verbs, "mlx5-devx-caps", vbDPDK, "Unable to read HCA caps in DevX mode").speaks("not-privileged"),
 				says(Verbs, "mlx5-mac", "DPDK, drivers/net/mlx5/linux/mlx5_os.c",
 					"cannot get MAC address, is mlx5_en").speaks("foreign-device"),
 				says(Verbs, "mlx5-representors", "DPDK, drivers/net/mlx5/linux/mlx5_os.c",
 					"unable to recognize master/representors on the IB device").
 					speaks("foreign-device"),
-				says(Verbs, "mlx5-context", vbDPDK, "mlx5_common: Failed to initialize device "+
-					"context").as(evidence.Echo),
+				says(Verbs, "mlx5-context", vbDPDK,
+					"mlx5_common: Failed to initialize device context").as(evidence.Echo),
 				says(Verbs, "mlx5-load", vbDPDK, "Failed to load driver = mlx5").as(evidence.Echo),
 			},
 			Causes: []Cause{
@@ -222,19 +218,19 @@ func vmaSymptoms() []Symptom {
 				says(Verbs, "vma-resource", "Mellanox/libvma, src/vma/util/utils.cpp",
 					"ERROR while opening file /sys/class/net/", "/device/").
 					with("path", "opening file ").speaks("interface-unsupported"),
-				says(Verbs, "vma-privilege", vbVMA, "Offloaded resources are restricted to root or user with "+
-					"CAP_NET_RAW").
+				says(Verbs, "vma-privilege", vbVMA,
+					"Offloaded resources are restricted to root or user with CAP_NET_RAW").
 					as(evidence.Origin).decides("not-privileged"),
 				says(Verbs, "vma-qp", vbVMA, "VMA was not able to create QP for this device (errno").with("errno",
 					"errno = "),
 				says(Verbs, "vma-not-offloaded", vbVMA, "will not be offloaded", "VMA").as(evidence.Vague),
-				says(Verbs, "vma-lag", vbVMA, "VMA cannot offload the device while RoCE LAG is "+
-					"enabled").as(evidence.Origin).
+				says(Verbs, "vma-lag", vbVMA,
+					"VMA cannot offload the device while RoCE LAG is enabled").as(evidence.Origin).
 					decides("interface-unsupported"),
-				says(Verbs, "vma-vlan-bond", vbVMA, "vlan over bond while fail_over_mac=1 is not "+
-					"offloaded").decides("interface-unsupported"),
-				says(Verbs, "vma-bond", vbVMA, "VMA doesn't support current bonding "+
-					"configuration").speaks("interface-unsupported"),
+				says(Verbs, "vma-vlan-bond", vbVMA,
+					"vlan over bond while fail_over_mac=1 is not offloaded").decides("interface-unsupported"),
+				says(Verbs, "vma-bond", vbVMA,
+					"VMA doesn't support current bonding configuration").speaks("interface-unsupported"),
 				says(Verbs, "vma-ring", "Mellanox/libvma, src/vma/dev/ring_simple.cpp", "VMA PANIC",
 					"ring[").as(evidence.Vague).
 					speaks("interface-unsupported"),

@@ -145,8 +145,8 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 				says(Verbs, "spdk-qid", vbNVMfC, "Requested QID ", "but Max QID is "),
 				says(Verbs, "spdk-nqn", "spdk/spdk, lib/nvmf/subsystem.c", "Invalid NQN \""),
 				says(Verbs, "spdk-capsule", vbNVMf, "In-capsule data length ", "exceeds capsule length"),
-				says(Verbs, "spdk-read", vbNVMf, "doesn't support RDMA_READ or atomic "+
-					"operations").speaks("driver-refuses"),
+				says(Verbs, "spdk-read", vbNVMf,
+					"doesn't support RDMA_READ or atomic operations").speaks("driver-refuses"),
 				says(Verbs, "spdk-ctrlr-create", vbNVMfC, "nvmf_ctrlr_create() failed").as(evidence.Echo),
 			},
 			Causes: []Cause{
