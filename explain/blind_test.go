@@ -191,3 +191,26 @@ func TestExample(t *testing.T) {
 		t.Errorf("first = %s: %s %s, want mlx5_bond_0 of node1, likely gid-index", f.What, c.Confidence, c.Cause)
 	}
 }
+
+// A node without a name has that of its input, and keeps it when names are hidden; consequences are
+// a finding only if nothing else failed.
+func TestNodeOfInput(t *testing.T) {
+	const echo = "RuntimeError: Broken pipe\n"
+	d := explainAll(t, "/x/rank0.log", "[1719157763.3] x.c:1 UCX  ERROR new\n"+echo)
+	d.Redact(func(s string) string { return s })
+	for _, n := range d.Facts.Nodes {
+		if n.Name != "input-1.log" {
+			t.Errorf("node %s, want input-1.log", n.Name)
+		}
+	}
+	const closed = "gpu-a:100:140 [0] socket.cc:1 NCCL WARN socketProgress: Connection closed by remote peer b<1>\n"
+	if d := explainAll(t, "job.log", header+closed); d.Findings[0].Rule != "RDX-174" {
+		t.Errorf("consequences only: %s, want RDX-174", d.Findings[0].Rule)
+	}
+	d = explainAll(t, "job.log", header+timeout("mlx5_0", 2)+closed)
+	for _, f := range d.Findings {
+		if f.Rule == "RDX-174" {
+			t.Errorf("RDX-174 beside %s", d.Findings[0].Rule)
+		}
+	}
+}
