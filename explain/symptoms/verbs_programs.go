@@ -14,7 +14,7 @@ const (
 	vbUtils = "spdk/spdk, lib/rdma_utils/rdma_utils.c"
 )
 
-func verbsPrograms() []Symptom { //nolint:funlen // a table
+func verbsPrograms() []Symptom {
 	return []Symptom{
 		{
 			ID: "RDX-530", Name: "ceph-rdma", Title: "Ceph's RDMA messenger could not start",
