@@ -25,8 +25,12 @@ func made(clues ...symptoms.Clue) *symptoms.Symptom {
 func shown(line string, others ...*evidence.Event) *facts.Facts {
 	store := evidence.NewStore(evidence.Limits{})
 	store.Add(&evidence.Event{
-		Kind: evidence.Symptom, Place: evidence.Place{File: "f", Line: 1}, Text: "failed: errno 12", Form: "ucx/" + line,
-		Fields: evidence.Fields{"symptom": "RDX-999", "line": line, "errno": "12"}, Standing: evidence.Failed,
+		Kind:     evidence.Symptom,
+		Place:    evidence.Place{File: "f", Line: 1},
+		Text:     "failed: errno 12",
+		Form:     "ucx/" + line,
+		Fields:   evidence.Fields{"symptom": "RDX-999", "line": line, "errno": "12"},
+		Standing: evidence.Failed,
 	})
 	for i, e := range others {
 		e.Place = evidence.Place{File: "f", Line: i + 2}
