@@ -7,10 +7,10 @@ import (
 // Lines of the kernel whose meaning is in a number, and the first cause.
 func TestKernelNumbers(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{"NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", "gpu-fault"},
-		{"NVRM: Xid (PCI:0000:3b:00): 31, pid=77, name=python3, intr 00000000. MMU Fault", "gpu-program"},
+		{"NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', GPU has fallen off the bus.", "gpu-hardware"},
+		{"NVRM: Xid (PCI:0000:3b:00): 31, pid=77, name=python3, intr 00000000. MMU Fault", "gpu-kernel-fault"},
 		{"NVRM: Xid (PCI:0000:3b:00): 45, pid=77, name=python3, Ch 00000010", "dead-peer"},
-		{"NVRM: Xid (PCI:0000:3b:00): 94, pid=77, name=python3, Contained: SM (0x1).", "gpu-fault"},
+		{"NVRM: Xid (PCI:0000:3b:00): 94, pid=77, name=python3, Contained: SM (0x1).", "gpu-hardware"},
 		{"mlx5_core 0000:41:00.0: mlx5_cmd_out_err:800:(pid 7): CREATE_MKEY(0x200) op_mod(0x0) failed, status " +
 			"limits " +
 			"exceeded(0x8), syndrome (0x18af6), err(-12)", "resource-limit"},

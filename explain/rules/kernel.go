@@ -71,7 +71,7 @@ func xidMeaning(n string) xid {
 	switch n {
 	case "13", "31", "39", "41", "43", "68", "69":
 		return xid{
-			"gpu-program", "Xid " + n + ": a kernel of the program failed: an access out of bounds, or an " +
+			"gpu-kernel-fault", "Xid " + n + ": a kernel of the program failed: an access out of bounds, or an " +
 				"invalid instruction",
 			"which rank and kernel: the program's log, CUDA_LAUNCH_BLOCKING=1", programFix,
 		}
@@ -82,34 +82,34 @@ func xidMeaning(n string) xid {
 		}
 	case "48", "63", "64", "92", "94", "95", "140", "160", "171", "172":
 		return xid{
-			"gpu-fault", "Xid " + n + ": errors of the GPU's memory (ECC, row remapping)",
+			"gpu-hardware", "Xid " + n + ": errors of the GPU's memory (ECC, row remapping)",
 			"nvidia-smi -q -d ECC,ROW_REMAPPER", gpuReset,
 		}
 	case "74", "121", "144", "145", "146", "147", "148", "149", "150":
 		return xid{
-			"gpu-fault", "Xid " + n + ": an NVLink of the GPU failed",
+			"gpu-hardware", "Xid " + n + ": an NVLink of the GPU failed",
 			"nvidia-smi nvlink -e; the fabric manager's log; the peers' Xids", gpuReset,
 		}
 	case "137":
 		return xid{
-			"gpu-program", "Xid 137: an access over NVLink was refused: the peer's memory was freed, or " +
+			"gpu-kernel-fault", "Xid 137: an access over NVLink was refused: the peer's memory was freed, or " +
 				"IMEX doesn't allow it",
 			"the peers' logs; nvidia-imex-ctl -N", "the program's order of freeing; IMEX on all nodes",
 		}
 	case "79":
 		return xid{
-			"gpu-fault", "Xid 79: the GPU has fallen off the bus: PCIe, power or heat",
+			"gpu-hardware", "Xid 79: the GPU has fallen off the bus: PCIe, power or heat",
 			"dmesg: AER; the BMC's log; lspci", gpuReset,
 		}
 	case "119", "120":
 		return xid{
-			"gpu-fault", "Xid " + n + ": the GPU's system processor (GSP) doesn't answer the driver", gpuLook,
+			"gpu-hardware", "Xid " + n + ": the GPU's system processor (GSP) doesn't answer the driver", gpuLook,
 			"reset the GPU; a newer driver; NVreg_EnableGpuFirmware=0 where the GPU allows it",
 		}
 	case "61", "62", "109", "110":
-		return xid{"gpu-fault", "Xid " + n + ": the GPU stopped or doesn't switch contexts", gpuLook, gpuReset}
+		return xid{"gpu-hardware", "Xid " + n + ": the GPU stopped or doesn't switch contexts", gpuLook, gpuReset}
 	}
-	return xid{"gpu-fault", "Xid " + n + " of the GPU's driver", "NVIDIA's list of Xids", gpuReset}
+	return xid{"gpu-hardware", "Xid " + n + " of the GPU's driver", "NVIDIA's list of Xids", gpuReset}
 }
 
 func xidCauses(c *candidates, x *facts.Failure) {

@@ -25,7 +25,8 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 					"mlx5_init_one failed with error code").as(evidence.Vague),
 				says(Kernel, "mlx5-probe-failed", "Linux, drivers/base/dd.c", "mlx5_core", ": probe of ",
 					"failed with error").as(evidence.Vague),
-				says(Kernel, "mlx5-boot-pages", knMlx5+"/main.c", "failed to allocate boot pages").speaks("memory"),
+				says(Kernel, "mlx5-boot-pages", knMlx5+"/main.c", "failed to allocate boot pages").
+					speaks("host-memory"),
 				says(Kernel, "mlx5-vectors", knMlx5, "Failed to alloc IRQs", "mlx5_core").speaks("resource-limit"),
 				says(Kernel, "mlx5-bar", "Linux, drivers/pci/setup-res.c", "mlx5_core",
 					"Missing registers BAR").speaks("card-hardware"),
@@ -43,7 +44,7 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 					"dmesg; mstconfig: NUM_PF_MSIX, NUM_VF_MSIX", "more vectors, fewer functions"),
 				maybe(Rare, "card-hardware", "the PCIe slot gives the card no resources",
 					"lspci -vv; BIOS: above 4G decoding, MMIO size", "the BIOS's settings; another slot"),
-				maybe(Rare, "memory", "the kernel has no memory for the firmware's pages", "free -m; dmesg",
+				maybe(Rare, "host-memory", "the kernel has no memory for the firmware's pages", "free -m; dmesg",
 					"more memory; earlier loading"),
 			},
 		},

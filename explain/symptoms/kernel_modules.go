@@ -186,7 +186,7 @@ func kernelHost() []Symptom {
 				says(Kernel, "swiotlb", "Linux, kernel/dma/swiotlb.c", "swiotlb buffer is full"),
 			},
 			Causes: []Cause{
-				maybe(Common, "memory", "memory is short or fragmented, or the bounce buffer is too small",
+				maybe(Common, "host-memory", "memory is short or fragmented, or the bounce buffer is too small",
 					"free -m; cat /proc/buddyinfo; dmesg: swiotlb",
 					"vm.min_free_kbytes, compaction, or a reboot; swiotlb=N, or the IOMMU on"),
 			},
@@ -219,15 +219,15 @@ func kernelGPU() []Symptom {
 				says(Kernel, "gpu-fallen", "NVIDIA, kernel driver", "GPU has fallen off the bus").not("Xid"),
 				says(Kernel, "gpu-fallen-lines", "NVIDIA, kernel driver", "fallen off the bus and is not responding",
 					"NVRM: "),
-				says(Kernel, "gpu-mismatch", "NVIDIA, kernel driver", "NVRM: API mismatch").decides("version-mismatch"),
+				says(Kernel, "gpu-mismatch", "NVIDIA, kernel driver", "NVRM: API mismatch").decides("driver-mismatch"),
 				says(Kernel, "gpu-rm-init", "NVIDIA, kernel driver", "RmInitAdapter failed", "NVRM: "),
 				says(Kernel, "gpu-lost-nvml", "NVIDIA, NVML", "GPU is lost", "NVML: "),
 			},
 			Causes: []Cause{
-				maybe(Common, "gpu-fault", "the GPU is gone from PCIe or its firmware doesn't start: power, heat, "+
+				maybe(Common, "gpu-hardware", "the GPU is gone from PCIe or its firmware doesn't start: power, heat, "+
 					"seat or a defect", "nvidia-smi -q; dmesg: Xid, AER; the BMC's log",
 					"drain the node; reset or power cycle; replace the GPU"),
-				maybe(Rare, "version-mismatch", "the driver's module and its libraries are of different releases: "+
+				maybe(Rare, "driver-mismatch", "the driver's module and its libraries are of different releases: "+
 					"updated without a reboot", "cat /proc/driver/nvidia/version; nvidia-smi",
 					"reload the modules or reboot; the same driver in the container"),
 			},
@@ -242,15 +242,15 @@ func kernelGPU() []Symptom {
 				says(Kernel, "amdgpu-ring", "Linux, drivers/gpu/drm/amd/amdgpu", " timeout, ", "amdgpu",
 					"ring ").as(evidence.Failed),
 				says(Kernel, "amdgpu-fault", "Linux, drivers/gpu/drm/amd/amdgpu", "page fault (src_id:",
-					"amdgpu").speaks("gpu-program"),
+					"amdgpu").speaks("gpu-kernel-fault"),
 				says(Kernel, "amdgpu-ras", "Linux, drivers/gpu/drm/amd/amdgpu",
-					"uncorrectable hardware errors detected", "amdgpu").speaks("gpu-fault"),
+					"uncorrectable hardware errors detected", "amdgpu").speaks("gpu-hardware"),
 				says(Kernel, "amdgpu-evict", "Linux, drivers/gpu/drm/amd/amdkfd", "Failed to evict queue", "amdgpu"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "gpu-fault", "the GPU or its memory has a fault",
+				maybe(Usual, "gpu-hardware", "the GPU or its memory has a fault",
 					"rocm-smi --showrasinfo; dmesg around", "reset; replace it if it comes back"),
-				maybe(Usual, "gpu-program", "a kernel of the program reads or writes where it must not",
+				maybe(Usual, "gpu-kernel-fault", "a kernel of the program reads or writes where it must not",
 					"the program with AMD_LOG_LEVEL, rocgdb", "the program or library"),
 			},
 		},
@@ -265,13 +265,13 @@ func kernelGPU() []Symptom {
 					"SXid (PCI:").not("Fatal").as(evidence.Vague),
 				says(Kernel, "fabric-manager-version", "NVIDIA, Fabric Manager",
 					"fabric manager NVIDIA GPU driver interface version ", "don't match").
-					decides("version-mismatch"),
+					decides("fabric-manager"),
 			},
 			Causes: []Cause{
-				maybe(Common, "gpu-fault", "an NVLink or NVSwitch of this node has a fault",
+				maybe(Common, "gpu-hardware", "an NVLink or NVSwitch of this node has a fault",
 					"nvidia-smi nvlink -e; the fabric manager's log", "drain the node; reset all GPUs; replace "+
 						"the part"),
-				maybe(Rare, "version-mismatch", "Fabric Manager and the driver are of different releases",
+				maybe(Rare, "fabric-manager", "Fabric Manager and the driver are of different releases",
 					"nv-fabricmanager --version; nvidia-smi", "the same release"),
 			},
 		},

@@ -59,9 +59,9 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 				enrootHooks.says("enroot-uvm", "Kernel module nvidia_uvm is not loaded").as(evidence.Vague).
 					speaks("driver-not-loaded"),
 				enrootHooks.says("enroot-capability", "Unknown NVIDIA driver capability: ").as(evidence.Origin).
-					speaks("setting-wrong"),
+					speaks("setting-invalid"),
 				enrootHooks.says("mellanox-id", "Unknown MELLANOX device id: ").as(evidence.Origin).
-					speaks("setting-wrong"),
+					speaks("setting-invalid"),
 				enrootText.says("mount-infiniband", "enroot-mount: failed to mount: ", "infiniband").
 					as(evidence.Origin).
 					speaks("enroot-old"),
@@ -77,7 +77,7 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("image"),
 				pyxisText.says("pyxis-mount-source", "--container-mounts: source path does not exist").
 					as(evidence.Origin).
-					speaks("setting-wrong"),
+					speaks("setting-invalid"),
 				pyxisText.says("pyxis-other-task", "pyxis: container was not started successfully by another task").
 					as(evidence.Echo),
 				pyxisText.says("pyxis-start", "pyxis: container start failed with error code").as(evidence.Vague),
@@ -93,7 +93,7 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "nvidia-smi on the node", Remedy: "modprobe nvidia_uvm; nvidia-persistenced",
 				},
 				{
-					Slug: "setting-wrong", Title: "an option or variable names what the node doesn't have",
+					Slug: "setting-invalid", Title: "an option or variable names what the node doesn't have",
 					Weight: Usual,
 					Decide: "MELLANOX_VISIBLE_DEVICES, NVIDIA_DRIVER_CAPABILITIES, --container-mounts",
 					Remedy: "values of this node; all",

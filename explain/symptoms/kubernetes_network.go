@@ -137,7 +137,7 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 				cniPlugins.says("host-device-pci", "no net directory under pci device").not("GetNetName").
 					speaks("driver-unbound"),
 				cniPlugins.says("host-device-path", "failed to find network device in path "),
-				ipoibCNI.says("ipoib-type", "master device is (", "not of type ipoib").speaks("link-type"),
+				ipoibCNI.says("ipoib-type", "master device is (", "not of type ipoib").speaks("port-link-type"),
 			},
 			Causes: []Cause{
 				{
@@ -151,7 +151,7 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "one pod per interface, or virtual functions",
 				},
 				{
-					Slug: "link-type", Title: "the port is Ethernet, not InfiniBand", Weight: Rare,
+					Slug: "port-link-type", Title: "the port is Ethernet, not InfiniBand", Weight: Rare,
 					Decide: "ibstat: Link layer; mstconfig -d ADDRESS q LINK_TYPE_P1",
 					Remedy: "macvlan for Ethernet; LINK_TYPE_P1=1 for InfiniBand",
 				},
@@ -187,9 +187,12 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "the bond as master; one kind of links per interface",
 				},
 				{
-					Slug: "link-type", Title: "the interface is IPoIB, which macvlan doesn't support", Weight: Usual,
-					Clues: []Clue{{Weight: Strong, Contains: "operation not " +
-						"supported"}, {Weight: Strong, Contains: "invalid argument"}},
+					Slug: "port-link-type", Title: "the interface is IPoIB, which macvlan doesn't support",
+					Weight: Usual,
+					Clues: []Clue{
+						{Weight: Strong, Contains: "operation not supported"},
+						{Weight: Strong, Contains: "invalid argument"},
+					},
 					Decide: "ip -br link: an address of 20 bytes is InfiniBand", Remedy: "the ipoib CNI",
 				},
 				{

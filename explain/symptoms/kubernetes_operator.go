@@ -153,7 +153,7 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug:   "rdma-modules",
+					Slug:   "module-missing",
 					Title:  "rdma-core isn't installed on the host, so its modules aren't loaded",
 					Weight: Common,
 					Decide: "rdmactl doctor --only rdma-modules",

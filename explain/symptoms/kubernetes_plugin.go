@@ -28,7 +28,7 @@ func devicePluginSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "rdma-modules",
+					Slug: "module-missing",
 					Title: "a module is missing: rdma_ucm for rdma_cm, ib_umad for issm and umad, " +
 						"ib_uverbs for uverbs",
 					Weight: Common, Clues: []Clue{

@@ -208,7 +208,7 @@ func podSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "rdma-modules", Title: "the module of that file isn't loaded on the host", Weight: Common,
+					Slug: "module-missing", Title: "the module of that file isn't loaded on the host", Weight: Common,
 					Decide: "ls /dev/infiniband on the host; rdmactl doctor --only rdma-modules",
 					Remedy: "modprobe ib_uverbs rdma_ucm ib_umad",
 				},

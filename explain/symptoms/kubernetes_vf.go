@@ -335,9 +335,9 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 				rdmaCNI.says("netns-exclusive", "RDMA subsystem namespace awareness mode is set to").
 					decides("netns-mode"),
 				sharedPlugin.says("netns-shared-read", "can not get RDMA subsystem network namespace mode").
-					speaks("rdma-modules"),
+					speaks("module-missing"),
 				sharedPlugin.says("netns-kernel", "too old kernel to get RDMA subsystem").as(evidence.Vague).
-					speaks("rdma-modules"),
+					speaks("module-missing"),
 				rdmaCNI.says("netns-read", "failed to get RDMA subsystem namespace awareness mode"),
 			},
 			Causes: []Cause{
@@ -350,7 +350,7 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 						"exclusive before any pod has a device; rdmaMode: exclusive of a SriovNetworkPoolConfig",
 				},
 				{
-					Slug: "rdma-modules", Title: "ib_core isn't loaded, or the kernel is too old for modes",
+					Slug: "module-missing", Title: "ib_core isn't loaded, or the kernel is too old for modes",
 					Weight: Rare,
 					Decide: "lsmod | grep ib_core; uname -r", Remedy: "modprobe ib_core; Linux 5.1 or later",
 				},
@@ -370,7 +370,7 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug:   "rdma-modules",
+					Slug:   "module-missing",
 					Title:  "the function has no RDMA device: the module isn't loaded, or RoCE is off for it",
 					Weight: Common,
 					Decide: "rdma link on the host; lsmod | grep -E 'mlx5_ib|ib_uverbs'; devlink dev param show: " +

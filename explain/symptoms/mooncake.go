@@ -179,7 +179,7 @@ func mooncakeDeviceSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "program-fault", Title: "the program transfers a buffer that it hasn't registered",
+					Slug: "program-usage", Title: "the program transfers a buffer that it hasn't registered",
 					Weight: Common,
 					Decide: "the address in the line, against those that were registered",
 					Remedy: "register the buffer (register_buffer) before; the connector's release",
@@ -212,15 +212,15 @@ func mooncakeDeviceSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Failed,
 			Lines: []Line{
 				mooncakeEngine.says("buffer-overlap", "Transfer Engine does not support overlapped memory region").
-					decides("program-fault"),
+					decides("program-usage"),
 				mooncakeEngine.says("buffer-empty", "Transfer Engine does not support zero length memory region").
-					decides("program-fault"),
+					decides("program-usage"),
 				mooncakeContext.says("buffer-too-large", " exceeds device max_mr_size ").decides("resource-limit"),
 				mooncakeContext.says("buffer-larger", "larger than device's max_mr_size").decides("resource-limit"),
 			},
 			Causes: []Cause{
 				{
-					Slug:   "program-fault",
+					Slug:   "program-usage",
 					Title:  "the program registers an empty region, or one that overlaps another",
 					Weight: Common, Decide: "the addresses that it registers, twice for the same engine?",
 					Remedy: "one registration for each buffer; the connector's release",

@@ -113,7 +113,7 @@ func nvshmemDevices() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "setting-wrong",
+					Slug: "wrong-device",
 					Title: "NVSHMEM_HCA_LIST or NVSHMEM_HCA_PE_MAPPING names a device or port " +
 						"that this node doesn't have",
 					Weight: Common,
@@ -184,7 +184,7 @@ func nvshmemDevices() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "kernel-module", Title: "the kernel module gdrdrv isn't loaded on the host", Weight: Common,
+					Slug: "gdrcopy", Title: "the kernel module gdrdrv isn't loaded on the host", Weight: Common,
 					Clues:  []Clue{{Weight: Hint, Field: "errno", Is: []string{"2", "6", "19"}}},
 					Decide: "lsmod | grep gdrdrv; ls -l /dev/gdrdrv",
 					Remedy: "install gdrdrv on the host (GPU operator: gdrcopy.enabled=true); --device=/dev/gdrdrv",

@@ -61,7 +61,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "setting-wrong", Title: "num_qps_per_rank is smaller than the channels or local experts",
+					Slug: "setting-invalid", Title: "num_qps_per_rank is smaller than the channels or local experts",
 					Weight: Common,
 					Decide: "num_qps_per_rank of the Buffer: experts per rank in low-latency mode, SMs / 2 else",
 					Remedy: "num_qps_per_rank; no NVSHMEM_IBGDA_NUM_RC_PER_PE in the environment",
@@ -87,7 +87,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 				deepEPElastic.says("deepep-max-tokens-elastic", "num_tokens <= num_max_tokens_per_rank").
 					decides("buffer-size"),
 				deepEPPython.says("deepep-qp-depth", "nvshmem_qp_depth >= (num_max_dispatch_tokens_per_rank").
-					decides("setting-wrong"),
+					decides("setting-invalid"),
 				deepEPLegacy.says("deepep-clean-bytes", "_clean_meta.first + ", "sizeof(int) <= num_").
 					decides("buffer-size"),
 				deepEPLegacy.says("deepep-rdma-bytes", "layout.total_bytes <= num_rdma_bytes").decides("buffer-size"),
@@ -100,7 +100,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 						"smaller batches",
 				},
 				{
-					Slug: "setting-wrong", Title: "NVSHMEM_QP_DEPTH is too small for that many tokens", Weight: Rare,
+					Slug: "setting-invalid", Title: "NVSHMEM_QP_DEPTH is too small for that many tokens", Weight: Rare,
 					Decide: "NVSHMEM_QP_DEPTH", Remedy: "NVSHMEM_QP_DEPTH of at least twice the tokens plus two",
 				},
 			},
@@ -208,7 +208,8 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 					decides("deepep-rank-count"),
 				deepEPLegacy.says("deepep-nvl-peers", "num_ranks > ", "NUM_MAX_NVL_PEERS or low_latency_mode").
 					decides("deepep-rank-count"),
-				deepEPOld.says("deepep-not-low-latency", "deep_ep.cpp:", "'low_latency_mode'").decides("setting-wrong"),
+				deepEPOld.says("deepep-not-low-latency", "deep_ep.cpp:", "'low_latency_mode'").
+					decides("setting-invalid"),
 				deepEPOld.says("deepep-assertion", "Failed: Assertion error ", "deep_ep.cpp:").as(evidence.Failed),
 				deepEPLegacy.says("deepep-assertion-legacy", "Assertion exception (", "csrc/legacy/buffer.hpp").
 					as(evidence.Failed),
@@ -230,7 +231,7 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 						"low-latency mode, or another all-to-all backend",
 				},
 				{
-					Slug:  "setting-wrong",
+					Slug:  "setting-invalid",
 					Title: "a low-latency call on a buffer that was made without low_latency_mode", Weight: Rare,
 					Decide: "the arguments of deep_ep.Buffer", Remedy: "low_latency_mode=True, on all ranks",
 				},

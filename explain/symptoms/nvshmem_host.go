@@ -75,12 +75,13 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "launcher", Title: "the launcher started different numbers of processes", Weight: Common,
+					Slug: "launcher-ranks", Title: "the launcher started different numbers of processes",
+					Weight: Common,
 					Decide: "the number of processes of each node",
 					Remedy: "the same --ntasks-per-node, or slots in the hostfile",
 				},
 				{
-					Slug:   "host-names",
+					Slug:   "hostname-shared",
 					Title:  "containers of different nodes have the same host name, or those of a node different ones",
 					Weight: Usual,
 					Decide: "hostname of each process",
@@ -188,7 +189,7 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 					as(evidence.Vague),
 				nvshmemUID.says("uid-versions", "UID Bootstrap versions not compatible between PEs").
 					as(evidence.Origin).decides("version-mismatch"),
-				nvshmemUID.says("uid-session", "Invalid NVSHMEM_BOOTSTRAP_UID_SESSION_ID").speaks("setting-wrong"),
+				nvshmemUID.says("uid-session", "Invalid NVSHMEM_BOOTSTRAP_UID_SESSION_ID").speaks("setting-invalid"),
 				nvshmemBoot.says("bootstrap-init", "bootstrap_loader_init returned error for mode").
 					as(evidence.Vague),
 				nvshmemBoot.says("bootstrap-pmi", "bootstrap_pmi_init returned error for mode").speaks("launcher"),
@@ -218,7 +219,7 @@ func nvshmemHost() []Symptom { //nolint:funlen // a table
 					Decide: "the version on each node", Remedy: "the same image",
 				},
 				{
-					Slug: "setting-wrong", Title: "a variable of the bootstrap has a wrong form", Weight: Rare,
+					Slug: "setting-invalid", Title: "a variable of the bootstrap has a wrong form", Weight: Rare,
 					Decide: "env | grep NVSHMEM_BOOTSTRAP", Remedy: "ADDRESS:PORT, or nothing",
 				},
 			},

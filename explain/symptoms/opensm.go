@@ -89,7 +89,7 @@ func smStart() []Symptom {
 				says(OpenSM, "cas-names", smVendor, "umad_get_cas_names failed"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "environment-differs", "the GUID in the configuration isn't that of a port of this "+
+				maybe(Usual, "wrong-device", "the GUID in the configuration isn't that of a port of this "+
 					"node: another card, or a new one",
 					"ibstat -p against guid in /etc/opensm/opensm.conf or PORTS in its service",
 					"the right GUID, or none",

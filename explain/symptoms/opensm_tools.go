@@ -119,7 +119,7 @@ func smTools() []Symptom { //nolint:funlen // a table
 				says(OpenSM, "ib-device-port", smDiags, "' has no port number "),
 			},
 			Causes: []Cause{
-				maybe(Usual, "environment-differs", "the name isn't that of a device of this node: persistent "+
+				maybe(Usual, "wrong-device", "the name isn't that of a device of this node: persistent "+
 					"names (udev) rename mlx5_0 to ibp…", "ibv_devices; rdma link",
 					"the name of this node, or NAME_FALLBACK in 60-rdma-persistent-naming.rules"),
 				maybe(Rare, "defect:ibstat-rate", "libibumad before release 16 fails on a port without a cable, "+

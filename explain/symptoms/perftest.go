@@ -65,7 +65,7 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 				maybe(Usual, "no-device-node", "the process has no /dev/infiniband/uverbs* or no permission for it",
 					"ls -l /dev/infiniband; rdmactl detect", "the device nodes in the container, or the user's group",
 					onLine(Hint, "context", "the device is listed and can't be opened")),
-				maybe(Rare, "environment-differs", "-d names a device that this node doesn't have", "ibv_devices",
+				maybe(Rare, "wrong-device", "-d names a device that this node doesn't have", "ibv_devices",
 					"the device's name on this node"),
 			},
 		},
@@ -116,7 +116,7 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(Perftest, "no-gpu-option", "getopt(3)", "unrecognized option",
 					"--use_").decides("missing-library"),
-				says(Perftest, "dmabuf-options", ptParams, "DMA-BUF cannot be used without ").speaks("setting-wrong"),
+				says(Perftest, "dmabuf-options", ptParams, "DMA-BUF cannot be used without ").speaks("setting-invalid"),
 				says(Perftest, "bad-mtu", ptParams, " Invalid MTU - ").speaks("mtu-too-small"),
 				says(Perftest, "ud-max", ptComm,
 					"Max message size in UD cannot be greater than MTU").speaks("mtu-too-small"),
@@ -129,15 +129,14 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 					"distributions have none", "ib_write_bw --help | grep use_",
 					"build it: ./configure CUDA_H_PATH=/usr/local/cuda/include/cuda.h --enable-cudart, or "+
 						"--enable-rocm"),
-				maybe(Rare, "setting-wrong", "the options are wrong together, or in the wrong order: perftest reads "+
-					"them one by one", "the order of the options", "--use_cuda=N before --use_cuda_dmabuf"),
+				maybe(Rare, "setting-invalid", "the options don't fit each other or this release, or are in the "+
+					"wrong order: perftest reads them one by one", "the line above; --help; the order of the options",
+					"options that this release has; --use_cuda=N before --use_cuda_dmabuf"),
 				maybe(Rare, "mtu-too-small", "the size or MTU doesn't fit the port's MTU", "ibv_devinfo: active_mtu",
 					"a value that the port has; UD carries one MTU"),
 				maybe(Rare, "pkey", "the index isn't in the port's table of partition keys",
 					"rdmactl doctor --only pkey; cat /sys/class/infiniband/DEVICE/ports/1/pkeys/*",
 					"an index of the table"),
-				maybe(Rare, "environment-differs", "the options don't fit each other or this release of perftest",
-					"the line above, and --help", "options that this release has"),
 			},
 		},
 	}

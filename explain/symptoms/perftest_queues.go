@@ -153,7 +153,7 @@ func perftestMemory() []Symptom {
 				says(Perftest, "gpu-cudart", ptCUDA, "Failed to load CUDA ", "library").as(evidence.Origin),
 			},
 			Causes: []Cause{
-				maybe(Usual, "gpu-access", "no GPU in this container or job, a wrong index, or a driver that "+
+				maybe(Usual, "gpu-missing", "no GPU in this container or job, a wrong index, or a driver that "+
 					"doesn't fit CUDA",
 					"nvidia-smi where perftest runs; --use_cuda=INDEX",
 					"the GPU in the container (--gpus all), the index, the driver and fabric manager",

@@ -35,8 +35,13 @@ func TestSymptoms(t *testing.T) {
 				lines[key] = true
 			}
 		}
+		slugs := map[string]bool{}
 		for _, c := range s.Causes {
 			checkCause(t, s, c)
+			if slugs[c.Slug] {
+				t.Errorf("%s: two causes %s", s.ID, c.Slug)
+			}
+			slugs[c.Slug] = true
 		}
 	}
 }

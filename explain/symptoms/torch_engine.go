@@ -178,11 +178,11 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:     []string{"pytorch/pytorch, torch/cuda/__init__.py"},
 			Standing:    evidence.Origin,
 			Lines: []Line{
-				lazyInit.says("fork", "Cannot re-initialize CUDA in forked subprocess").decides("program-fault"),
+				lazyInit.says("fork", "Cannot re-initialize CUDA in forked subprocess").decides("program-usage"),
 			},
 			Causes: []Cause{
 				{
-					Slug:   "program-fault",
+					Slug:   "program-usage",
 					Title:  "the program uses CUDA before it starts workers by fork",
 					Weight: Common,
 					Decide: "where CUDA is first used",

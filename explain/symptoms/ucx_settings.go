@@ -156,7 +156,7 @@ func ucxSettingSymptoms() []Symptom { //nolint:funlen // a table
 						"on; start children before MPI_Init, or with spawn",
 				},
 				{
-					Slug: "library-conflict", Title: "RDMA was used before ibv_fork_init could be called",
+					Slug: "fork-support", Title: "RDMA was used before ibv_fork_init could be called",
 					Weight: Rare,
 					Clues: []Clue{
 						{Weight: Strong, Line: "fork-init-failed"}, {Weight: Strong, Line: "efa-fork-init"},

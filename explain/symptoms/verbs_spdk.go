@@ -75,7 +75,7 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Failed,
 			Lines: []Line{
 				says(Verbs, "spdk-reg-mr", vbUtils, "*ERROR*: ibv_reg_mr() failed"),
-				says(Verbs, "spdk-translation", vbUtils, "No translation for ptr ").speaks("unregistered-memory"),
+				says(Verbs, "spdk-translation", vbUtils, "No translation for ptr ").speaks("program-usage"),
 				says(Verbs, "spdk-translation-rc", vbNVMe, "memory translation failed, rc ").as(evidence.Echo),
 				says(Verbs, "spdk-map", vbNVMe, "Unable to register RDMA memory translation map"),
 				says(Verbs, "spdk-create-qp", "spdk/spdk, lib/rdma_provider", "rdma_create_qp failed: errno "),
@@ -107,7 +107,7 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 					"ibv_devinfo -v: max_qp_wr, max_cqe, max_srq_wr",
 					"nvmf_create_transport with smaller -q, -s, and -r or no SRQ", onErrno(Strong,
 						"errno 22: an attribute was refused", "22")),
-				maybe(Rare, "unregistered-memory", "a buffer isn't in SPDK's memory: it was allocated with "+
+				maybe(Rare, "program-usage", "a buffer isn't in SPDK's memory: it was allocated with "+
 					"malloc, or is freed", "the program's buffers",
 					"spdk_dma_malloc or spdk_mem_register"),
 				maybe(Rare, "driver-refuses", "the device can't do what SPDK needs: iWARP can't resize a completion "+
