@@ -18,8 +18,8 @@ func driverRules() []Rule {
 		),
 		one(
 			"RDX-601", "card-command", "a card's firmware refused a command of its driver, or didn't answer",
-			"The status says how: limits exceeded is a lack of objects, bad parameter an attribute that firmware and "+
-				"driver see differently, a timeout firmware that hangs. The syndrome is the vendor's.",
+			"The status says how: with limits exceeded no objects are left, with bad parameter firmware and driver "+
+				"disagree about an attribute, and after a timeout the firmware hangs. The syndrome is the vendor's.",
 			evidence.KernelCommand, []string{
 				"Linux, drivers/net/ethernet/mellanox/mlx5/core/cmd.c",
 				"openucx/ucx#6264", "openucx/ucx#9488",

@@ -7,13 +7,14 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-560", Name: "mlx5-probe", Title: "mlx5_core could not start the card",
 			Explanation: "The driver sets the firmware up step by step. An error of the driver's own request " +
-				"(-22) is a driver and firmware that don't fit; firmware that stays in its initializing state, or " +
-				"reads as 65535, hangs.",
+				"(-22) is a driver and firmware that don't fit; firmware that stays in its initializing state " +
+				"hangs. A version of 65535 is all ones: reads of the card fail, as after the loss of its PCIe link.",
 			Sources: []string{knMlx5 + "/main.c", "pocopico/rp-ext#129"}, Standing: evidence.Origin,
 			Lines: []Line{
 				says(Kernel, "mlx5-hca-cap", knMlx5+"/main.c", "handle_hca_cap failed").speaks("driver-firmware"),
 				says(Kernel, "mlx5-preinit", knMlx5+"/main.c", "initializing state, aborting").decides("card-firmware"),
-				says(Kernel, "mlx5-dead", knMlx5+"/main.c", "firmware version: 65535.65535").decides("card-firmware"),
+				says(Kernel, "mlx5-dead", knMlx5+"/main.c", "firmware version: 65535.65535").
+					speaks("card-firmware", "card-hardware"),
 				says(Kernel, "mlx5-command-interface", knMlx5+"/main.c",
 					"Failed initializing command interface").speaks("card-firmware"),
 				says(Kernel, "mlx5-issi", knMlx5+"/main.c", "mlx5_core",
@@ -38,11 +39,11 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 					"a newer kernel or OFED for the driver, or the firmware of the driver's time", onErrno(Hint,
 						"error -22", "22")),
 				maybe(Usual, "card-firmware", "the card's firmware hangs or is damaged",
-					"mstfwreset or a cold start; mstflint -d DEVICE verify",
+					"mstflint -d DEVICE verify; does it come back after a cold start?",
 					"power the node off and on; burn the firmware again; replace the card"),
 				maybe(Rare, "resource-limit", "no interrupt vectors or virtual functions left",
 					"dmesg; mstconfig: NUM_PF_MSIX, NUM_VF_MSIX", "more vectors, fewer functions"),
-				maybe(Rare, "card-hardware", "the PCIe slot gives the card no resources",
+				maybe(Rare, "card-hardware", "the card doesn't answer on PCIe, or gets no resources there",
 					"lspci -vv; BIOS: above 4G decoding, MMIO size", "the BIOS's settings; another slot"),
 				maybe(Rare, "host-memory", "the kernel has no memory for the firmware's pages", "free -m; dmesg",
 					"more memory; earlier loading"),
@@ -128,7 +129,7 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 					" error 0x").as(evidence.Vague),
 				says(Kernel, "bnxt-fatal", knBnxt, "bnxt_en ", "irmware fatal"),
 				says(Kernel, "bnxt-re-roce", "Linux, drivers/infiniband/hw/bnxt_re/main.c",
-					"RoCE is not supported on this device").decides("rdma-off"),
+					"RoCE is not supported on this device").speaks("rdma-off"),
 				says(Kernel, "bnxt-re-probe", "Linux, drivers/infiniband/hw/bnxt_re/main.c",
 					"Failed to initialize RCFW", "bnxt_re"),
 				says(Kernel, "bnxt-re-channel", "Linux, drivers/infiniband/hw/bnxt_re/main.c",
@@ -168,7 +169,7 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 				says(Kernel, "irdma-probe", "Linux, drivers/infiniband/hw/irdma", "failed with error", ": probe of ",
 					"irdma"),
 				says(Kernel, "ice-rdma", "Linux, drivers/net/ethernet/intel/ice",
-					"RDMA is not supported on this device", "ice ").decides("rdma-off"),
+					"RDMA is not supported on this device", "ice ").speaks("rdma-off"),
 				says(Kernel, "ice-ddp", "Linux, drivers/net/ethernet/intel/ice", "Entering Safe Mode",
 					"ice ").speaks("missing-library"),
 				says(Kernel, "ice-msix", "Linux, drivers/net/ethernet/intel/ice",

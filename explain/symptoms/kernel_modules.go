@@ -193,7 +193,7 @@ func kernelHost() []Symptom {
 		},
 		{
 			ID: "RDX-579", Name: "machine-check", Title: "the hardware reported an uncorrected error of CPU or memory",
-			Explanation: "The node is not to be trusted until the part is replaced.",
+			Explanation: "Keep jobs off the node until the part is replaced.",
 			Sources:     []string{"Linux, arch/x86/kernel/cpu/mce", "Linux, drivers/edac"}, Standing: evidence.Origin,
 			Lines: []Line{
 				says(Kernel, "mce-event", "Linux, arch/x86/kernel/cpu/mce",
@@ -234,7 +234,7 @@ func kernelGPU() []Symptom {
 		},
 		{
 			ID: "RDX-581", Name: "amdgpu-fault", Title: "the AMD GPU's driver reports a fault",
-			Explanation: "A page fault is mostly the program's; a ring that times out or a reset ends all work on " +
+			Explanation: "A page fault is usually the program's; a ring that times out or a reset ends all work on " +
 				"that GPU.",
 			Sources: []string{"Linux, drivers/gpu/drm/amd/amdgpu"}, Standing: evidence.Origin,
 			Lines: []Line{

@@ -65,7 +65,7 @@ func ofiWithoutLibrary(weight Weight, clues ...Clue) Cause {
 func ofiSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-485", Name: "libfabric-no-provider", Title: "libfabric found no provider that serves",
+			ID: "RDX-485", Name: "libfabric-no-provider", Title: "libfabric found no usable provider",
 			Explanation: "fi_getinfo returned -61 (no data available): no provider has the capabilities that were " +
 				"asked for, on a device that is there and active. FI_LOG_LEVEL=info says why each provider was " +
 				"left out; lines about single providers are harmless.",

@@ -134,7 +134,7 @@ func openibSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				openibHelp.says("openib-no-memory",
 					"allocate some locked memory.  This typically can indicate that the").
-					decides("memlock"),
+					speaks("memlock"),
 				openibHelp.says("openib-no-queue", "create an internal queue.  This typically indicates a failed"),
 				oobUD.says("ompi-create-cq", "Failed to create a completion queue (CQ)"),
 				oobUD.says("ompi-create-qp", "Failed to create a queue pair (QP)").speaks("driver-refuses"),

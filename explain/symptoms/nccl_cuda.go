@@ -130,7 +130,7 @@ func ncclCUDASymptoms() []Symptom {
 			ID: "RDX-308", Name: "cuda-kernel-fault",
 			Title: "a kernel on the GPU failed, and NCCL was the next to see it",
 			Explanation: "Errors of kernels are sticky: the next call of any library reports them. The faulty " +
-				"kernel is mostly one of the program, which ran before.",
+				"kernel is usually one of the program, which ran before.",
 			Sources: []string{ncclChecksSource, "CUDA runtime API, cudaError"},
 			Lines: []Line{
 				cudaLine("cuda-illegal-access", "an illegal memory access was encountered").

@@ -64,7 +64,7 @@ func ncclSharingSymptoms() []Symptom { //nolint:funlen // a table
 			Name:  "nvlink-p2p-off",
 			Title: "peer to peer is off between GPUs that NVLink connects",
 			Explanation: "The driver says that GPUs with an NVLink between them can't reach each other. NCCL stops, " +
-				"as this is mostly a fault.",
+				"as this is usually a fault.",
 			Sources:  []string{"NVIDIA/nccl, src/graph/paths.cc"},
 			Standing: evidence.Origin,
 			Lines: []Line{

@@ -89,8 +89,8 @@ func smTools() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-644", Name: "sa-query", Title: "the subnet administrator doesn't answer or has no such record",
-			Explanation: "saquery, IPoIB and rdma_cm ask the manager's administrator at the port's SM LID.",
+			ID: "RDX-644", Name: "sa-query", Title: "subnet administration (SA) doesn't answer or has no such record",
+			Explanation: "saquery, IPoIB and rdma_cm ask subnet administration at the port's SM LID.",
 			Sources:     []string{smDiags}, Standing: evidence.Failed,
 			Lines: []Line{
 				says(OpenSM, "sa-result", smDiags, "ERROR: Query result returned 0x"),
@@ -104,8 +104,8 @@ func smTools() []Symptom { //nolint:funlen // a table
 				maybe(Common, "subnet-manager", "no subnet manager runs on this fabric, or it doesn't answer",
 					"rdmactl fabric sm; sminfo; ibstat: SM lid",
 					"start or restart the subnet manager"),
-				maybe(Rare, "pkey", "the port isn't a member of the default partition, in which the "+
-					"administrator is", "cat /sys/class/infiniband/*/ports/1/pkeys/*",
+				maybe(Rare, "pkey", "the port isn't a member of the default partition, through which "+
+					"subnet administration is asked", "cat /sys/class/infiniband/*/ports/1/pkeys/*",
 					"the default partition in partitions.conf: limited membership (0x7fff) is enough for queries"),
 			},
 		},

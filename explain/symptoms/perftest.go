@@ -114,8 +114,9 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 			Explanation: "The build doesn't have the option, or its value is out of range.",
 			Sources:     []string{ptParams}, Standing: evidence.Failed,
 			Lines: []Line{
-				says(Perftest, "no-gpu-option", "getopt(3)", "unrecognized option",
-					"--use_").decides("missing-library"),
+				says(Perftest, "no-gpu-option", "getopt(3)", "unrecognized option").
+					any("--use_cuda", "--use_rocm", "--use_hl", "--use_neuron", "--use_mlu", "--use_opencl").
+					decides("missing-library"),
 				says(Perftest, "dmabuf-options", ptParams, "DMA-BUF cannot be used without ").speaks("setting-invalid"),
 				says(Perftest, "bad-mtu", ptParams, " Invalid MTU - ").speaks("mtu-too-small"),
 				says(Perftest, "ud-max", ptComm,

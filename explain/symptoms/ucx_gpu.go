@@ -229,7 +229,7 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-431", Name: "ucx-segfault", Title: "the process crashed in UCX's sight (segmentation fault)",
+			ID: "RDX-431", Name: "ucx-segfault", Title: "UCX reports that the process crashed",
 			Explanation: "UCX prints signals of the whole program. \"Invalid permissions for mapped object\" at a " +
 				"GPU's address means that the CPU touched GPU memory: a library that doesn't know of CUDA was " +
 				"given it.",

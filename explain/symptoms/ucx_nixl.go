@@ -6,7 +6,7 @@ func nixlSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
 			ID: "RDX-446", Name: "nixl-register", Title: "NIXL could not register memory",
-			Explanation: "The backend, mostly UCX, refused. With GPU memory the usual reason is a UCX without its " +
+			Explanation: "The backend, usually UCX, refused. With GPU memory the usual reason is a UCX without its " +
 				"CUDA modules: the one that is loaded isn't the one that the wheel brought.",
 			Sources: []string{
 				"ai-dynamo/nixl, src/core/nixl_agent.cpp", "ai-dynamo/nixl#334", "ai-dynamo/nixl#1628",

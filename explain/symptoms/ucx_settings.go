@@ -13,7 +13,7 @@ func ucxSettingSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{{
 				Name: "misspelt-variable", Program: UCX, All: []string{"unused environment variable", "(maybe: "},
 				Fields: []Field{{Name: "what", After: "(maybe: "}}, Source: "openucx/ucx, src/ucs/config/parser.c",
-				Decides: "setting-invalid",
+				Speaks: []string{"setting-invalid"},
 			}},
 			Causes: []Cause{{
 				Slug: "setting-invalid", Title: "the name of a variable is misspelt, so it has no effect",

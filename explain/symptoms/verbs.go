@@ -144,7 +144,7 @@ func verbsLibraries() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(Verbs, "memlock-warning", vbInit, "Warning: RLIMIT_MEMLOCK is "),
 				says(Verbs, "fio-memlock", "axboe/fio, engines/rdma.c", "fio: you may try enlarge MEMLOCK by root").
-					as(evidence.Origin).decides("memlock"),
+					as(evidence.Origin).speaks("memlock"),
 				says(Verbs, "vma-memlock", "Mellanox/libvma, src/vma/main.cpp",
 					"Your current max locked memory is: "),
 				says(Verbs, "ceph-memlock", "ceph/ceph, src/msg/async/rdma/Infiniband.cc",

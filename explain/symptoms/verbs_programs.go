@@ -33,7 +33,7 @@ func verbsPrograms() []Symptom {
 					"WARNING: OUT OF RX BUFFERS").as(evidence.Vague).speaks("device-limit"),
 				says(Verbs, "ceph-type", "ceph/ceph, src/msg/async/Stack.cc", "ms_async_transport_type ",
 					" is not supported!").
-					decides("missing-library"),
+					speaks("missing-library"),
 			},
 			Causes: []Cause{
 				maybe(Usual, "memlock", "the limit of locked memory of the daemon is too low",

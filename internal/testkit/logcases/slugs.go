@@ -243,7 +243,7 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "peermem-in-use", Meaning: "nvidia-peermem uses the modules"},
 		{Name: "third-party-in-use", Meaning: "modules of others use ib_core"},
 		{Name: "gpu-driver-in-use", Meaning: "the GPU's driver is in use"},
-		{Name: "kernel-headers", Meaning: "headers of the running kernel are not to be had"},
+		{Name: "kernel-headers", Meaning: "headers of the running kernel are not available"},
 		{Name: "entitlement", Meaning: "a container without subscription for packages"},
 		{Name: "no-repository", Meaning: "a package repository isn't reachable"},
 		{Name: "driver-kernel", Meaning: "the driver doesn't support the kernel"},
