@@ -53,3 +53,28 @@ func symptomOf(line string) string {
 	}
 	return "none"
 }
+
+// Lines of any program, also damaged ones, don't stop the search.
+func FuzzSymptomLines(f *testing.F) {
+	files, err := filepath.Glob("testdata/symptoms/*.txt")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for block := range strings.SplitSeq(string(data), "\n\n") {
+			line, _, _ := strings.Cut(strings.Trim(block, "\n"), "\n\t")
+			f.Add(line)
+		}
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		for _, e := range programs().Matcher().Read(&evidence.Line{Text: line}) {
+			if e.Kind == "" || e.Form == "" {
+				t.Errorf("an event without kind or form: %+v", e)
+			}
+		}
+	})
+}
