@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/logline"
 	"github.com/rdmakit/rdmakit/explain/symptoms"
 )
 
@@ -52,6 +53,36 @@ func symptomOf(line string) string {
 		}
 	}
 	return "none"
+}
+
+// What launchers, containers and kubectl put before a line doesn't change its symptom.
+func TestSymptomLinesWithPrefixes(t *testing.T) {
+	files, err := filepath.Glob("testdata/symptoms/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for block := range strings.SplitSeq(string(data), "\n\n") {
+			line, want, ok := strings.Cut(strings.Trim(block, "\n"), "\n\t")
+			if !ok {
+				continue
+			}
+			for _, prefix := range [...]string{
+				"[1,3]<stdout>:", "3: ", " 3: ", "[pod/train-0/main] ", "2026-11-27T06:34:31.123456789Z stdout F ",
+				"(RayWorkerWrapper pid=901) ", "train-0  | ", "[rank3]: ", "Nov 27 06:34:31 node1 kernel: ",
+			} {
+				r := logline.NewReader(strings.NewReader(prefix+line+"\n"), "f")
+				r.Next()
+				if got := symptomOf(r.Line().Text); got != want {
+					t.Errorf("%s%s\n got %s\nwant %s", prefix, line, got, want)
+				}
+			}
+		}
+	}
 }
 
 // Lines of any program, also damaged ones, don't stop the search.

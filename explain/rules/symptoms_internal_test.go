@@ -65,8 +65,11 @@ func TestSymptomClues(t *testing.T) {
 		{"another value", "plain", with(10, symptoms.Clue{Field: "errno", Is: []string{"11"}}), nil, plain},
 		{"the line", "plain", with(10, symptoms.Clue{Line: "plain"}), nil, plain + 10},
 		{"another line", "plain", with(10, symptoms.Clue{Line: "speaking"}), nil, plain},
-		{"a version", "plain", with(10, symptoms.Clue{Library: "ucx", Until: "1.10"}),
-			[]*evidence.Event{version("1.9")}, 15},
+		{
+			"a version", "plain", with(10, symptoms.Clue{Library: "ucx", Until: "1.10"}),
+			[]*evidence.Event{version("1.9")},
+			15,
+		},
 		{
 			"a later version", "plain", with(10, symptoms.Clue{Library: "ucx", Until: "1.10"}),
 			[]*evidence.Event{version("1.11")},
