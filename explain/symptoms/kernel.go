@@ -108,6 +108,54 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
+			ID: "RDX-585", Name: "inline-size", Title: "a queue pair asks for more inline data than the card has",
+			Explanation: "Programs ask for an inline size of their own, which cards of other makers may not have.",
+			Sources:     []string{"Linux, drivers/infiniband/hw/qedr/verbs.c", "linux-rdma/perftest#139"},
+			Standing:    evidence.Origin,
+			Lines: []Line{
+				says(Kernel, "qedr-inline", "Linux, drivers/infiniband/hw/qedr/verbs.c",
+					"unsupported inline data size=").
+					decides("device-limit"),
+			},
+			Causes: []Cause{
+				maybe(Common, "device-limit", "the program's inline size is above the card's limit",
+					"ibv_devinfo -v; the number in the line", "-I with perftest, or the program's own setting"),
+			},
+		},
+		{
+			ID: "RDX-586", Name: "vf-pending",
+			Title: "the driver refuses to change virtual functions: another change hangs",
+			Explanation: "The card or its driver has not finished an earlier change. A process that writes " +
+				"sriov_numvfs " +
+				"hangs with it.",
+			Sources:  []string{"Linux, drivers/net/ethernet/intel/i40e/i40e_virtchnl_pf.c"},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				says(Kernel, "i40e-pending", "Linux, drivers/net/ethernet/intel/i40e/i40e_virtchnl_pf.c",
+					"Unable to configure VFs, other operation is pending").speaks("card-firmware"),
+			},
+			Causes: []Cause{
+				maybe(Common, "card-firmware", "the card or its driver hangs in a change of its virtual functions",
+					"dmesg before the line; cat /proc/PID/stack of the writer",
+					"reboot the node; newer firmware and driver"),
+			},
+		},
+		{
+			ID: "RDX-587", Name: "old-firmware", Title: "the card's firmware is older than the driver wants",
+			Explanation: "The driver works without what the firmware lacks, or doesn't register the RDMA device.",
+			Sources:     []string{"Linux, drivers/net/ethernet/mellanox/mlx4/en_main.c"},
+			Standing:    evidence.Vague,
+			Lines: []Line{
+				says(Kernel, "mlx4-later-firmware", "Linux, drivers/net/ethernet/mellanox/mlx4",
+					"please upgrade to later FW").speaks("driver-firmware"),
+			},
+			Causes: []Cause{
+				maybe(Usual, "driver-firmware", "the firmware is too old for this driver",
+					"ethtool -i; mstflint -d PCI q",
+					"the firmware that the card's maker has for this driver"),
+			},
+		},
+		{
 			ID: "RDX-583", Name: "nvme-host-identity", Title: "the name or ID of this NVMe host is missing or wrong",
 			Explanation: "A host has one NQN and one ID, in /etc/nvme. The kernel refuses a connection without a " +
 				"name, and a second name for the same ID.",

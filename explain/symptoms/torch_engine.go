@@ -6,6 +6,7 @@ import "github.com/rdmakit/rdmakit/explain/evidence"
 var (
 	vllmRay      = source{Torch, "vllm-project/vllm, executor and ray utilities"}
 	vllmEngine   = source{Torch, "vllm-project/vllm, v1/engine"}
+	vllmNIXL     = source{Torch, "vllm-project/vllm, distributed/kv_transfer/kv_connector/v1/nixl"}
 	vllmPynccl   = source{Torch, "vllm-project/vllm, distributed/device_communicators"}
 	sglangKV     = source{Torch, "sgl-project/sglang, srt/disaggregation"}
 	sglangServer = source{Torch, "sgl-project/sglang, srt/server_args.py"}
@@ -187,6 +188,32 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Common,
 					Decide: "where CUDA is first used",
 					Remedy: "the start method spawn; VLLM_WORKER_MULTIPROC_METHOD=spawn",
+				},
+			},
+		},
+		{
+			ID: "RDX-394", Name: "kv-lease", Title: "prefill freed blocks of its cache before decode had read them",
+			Explanation: "The prefill side keeps the blocks of a request for a time. If decode comes later, it reads " +
+				"blocks of another request, and the answer is wrong without an error.",
+			Sources:  []string{"vllm-project/vllm, distributed/kv_transfer/kv_connector/v1/nixl"},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				vllmNIXL.says("expired", "Releasing expired KV blocks for request"),
+				vllmNIXL.says("invalid-blocks", "Potentially invalid KV blocks for unrecognized request").
+					speaks("kv-lease"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "kv-lease",
+					Title:  "the time for which prefill keeps blocks is too short for decode",
+					Weight: Common,
+					Decide: "the time from the request's arrival at decode to this line",
+					Remedy: "VLLM_NIXL_ABORT_REQUEST_TIMEOUT, or the lease of the connector, above that time; more decode " +
+						"workers",
+				},
+				{
+					Slug: "dead-peer", Title: "the decode instance has ended or can't reach prefill", Weight: Usual,
+					Decide: "the log of the decode instance", Remedy: "what ended it",
 				},
 			},
 		},

@@ -121,6 +121,7 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "wrong-device", Meaning: "a device is named that the node doesn't have"},
 		{Name: "no-nvswitch", Meaning: "a machine without NVSwitch, which needs no fabric manager"},
 		{Name: "memory-range", Meaning: "the range to register isn't ordinary memory"},
+		{Name: "kv-lease", Meaning: "prefill frees blocks of its cache before decode has read them"},
 		{Name: "plugin-mtu", Meaning: "a plugin asks for an MTU that the port doesn't have"},
 		{Name: "port-down", Meaning: "the port isn't active"},
 		{Name: "sriov-off", Meaning: "SR-IOV is off in firmware or BIOS"},
