@@ -208,8 +208,7 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 					Title:  "the time for which prefill keeps blocks is too short for decode",
 					Weight: Common,
 					Decide: "the time from the request's arrival at decode to this line",
-					Remedy: "VLLM_NIXL_ABORT_REQUEST_TIMEOUT, or the lease of the connector, above that time; more decode " +
-						"workers",
+					Remedy: "VLLM_NIXL_ABORT_REQUEST_TIMEOUT, or the lease of the connector, above that time",
 				},
 				{
 					Slug: "dead-peer", Title: "the decode instance has ended or can't reach prefill", Weight: Usual,
