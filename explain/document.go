@@ -208,7 +208,8 @@ func (r *Report) Verdict() Verdict {
 		return VerdictNothing
 	case slices.ContainsFunc(r.Findings, func(f rules.Finding) bool { return len(f.Causes) > 0 }):
 		return VerdictFault
-	case len(r.Facts.Failures) > 0, r.Facts.Store.Has(evidence.OtherTrouble):
+	case len(r.Facts.Failures) > 0, r.Facts.Store.Has(evidence.OtherTrouble),
+		r.Facts.Store.Has(evidence.PythonException):
 		return VerdictUnknown
 	case !judged:
 		return VerdictFacts
@@ -272,9 +273,11 @@ func unexplained(r *Report) []LineDocument {
 	if len(list) > 0 || slices.ContainsFunc(r.Findings, func(f rules.Finding) bool { return len(f.Causes) > 0 }) {
 		return list
 	}
-	for e := range r.Facts.Store.Of(evidence.OtherTrouble) {
-		if len(list) < maxTroubles {
-			list = append(list, LineDocument{Place: e.Place, Text: e.Text, Count: e.Count})
+	for _, kind := range [...]evidence.Kind{evidence.PythonException, evidence.OtherTrouble} {
+		for e := range r.Facts.Store.Of(kind) {
+			if len(list) < maxTroubles {
+				list = append(list, LineDocument{Place: e.Place, Text: e.Text, Count: e.Count})
+			}
 		}
 	}
 	return list

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
@@ -70,7 +71,7 @@ type InputResult struct {
 
 // programs are the forms of all programs, in the order in which they are tried.
 var programs = sync.OnceValue(func() *forms.Set {
-	return forms.Compile(
+	return forms.Compile(slices.Concat([]forms.Table{
 		ownforms.Table(),
 		nccl.Symptoms(), nccl.Table(), nccl.Tests(),
 		forms.Symptoms(symptoms.Mooncake, nil), ucx.Mooncake(), ucx.Symptoms(), ucx.Table(),
@@ -80,8 +81,7 @@ var programs = sync.OnceValue(func() *forms.Set {
 		forms.Symptoms(symptoms.Verbs, nil),
 		torch.Hangs(), verbs.Pasted(),
 		fabric.Kubernetes(), fabric.Commands(), torch.Table(), ucx.Libfabric(), verbs.Other(),
-		forms.Troubles(),
-	)
+	}, torch.Exceptions(), []forms.Table{forms.Troubles()})...)
 })
 
 // Explain reads the inputs, which [input.All] opens, and returns what they say. An input that can't

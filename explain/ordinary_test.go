@@ -63,7 +63,8 @@ func readText(text string) (events []string, recognized int) {
 	lines.Wanted = matcher.Wants
 	for lines.Next() {
 		for _, e := range matcher.Read(lines.Line()) {
-			if e.Kind == evidence.OtherTrouble {
+			if e.Kind == evidence.OtherTrouble ||
+				e.Kind == evidence.PythonException && e.Process.Rank == evidence.NoRank {
 				continue // says nothing by itself
 			}
 			events = append(events, fmt.Sprintf("%s %s: %s", e.Place, e.Form, e.Text))

@@ -101,6 +101,8 @@ const (
 	NCCLTestsResult Kind = "nccl-tests.result" // a row or the average
 	ProgramKilled   Kind = "program.killed"    // [signal host rank]: OOM killer, SIGKILL, a traceback of Python
 	PythonTraceback Kind = "python.traceback"  // [exception]
+	PythonException Kind = "python.exception"  // [exception]: a program's own, of the rank that raised it
+	ProgramExit     Kind = "program.exit"      // [code host tasks localRank]: a launcher says that a process has ended
 )
 
 // Kinds of events of verbs programs, the kernel, and what surrounds them.

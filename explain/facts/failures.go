@@ -76,12 +76,14 @@ var failureKinds = []evidence.Kind{
 	evidence.K8sNamespace,
 	evidence.K8sOperator,
 	evidence.EFAError,
+	evidence.PythonException,
 }
 
 // echoKinds are events that only follow from others.
 var echoKinds = []evidence.Kind{
 	evidence.NCCLPeerClosed, evidence.NCCLProxy, evidence.NCCLReturn, evidence.NCCLEnd, evidence.NCCLResult,
 	evidence.TorchNCCLError, evidence.TorchException, evidence.RayError, evidence.MPIError, evidence.PythonTraceback,
+	evidence.ProgramExit,
 }
 
 // statusFlushed is IBV_WC_WR_FLUSH_ERR: the queue pair had failed before.
@@ -121,7 +123,7 @@ func (c *collector) collectFailures() {
 	for _, kind := range failureKinds {
 		for e := range c.facts.Store.Of(kind) {
 			switch {
-			case harmless(e):
+			case harmless(e), c.notOfJob(e):
 			case isEcho(e):
 				echoes = append(echoes, e)
 			default:
@@ -179,6 +181,13 @@ func harmless(e *evidence.Event) bool {
 		return e.Severity == evidence.Info
 	}
 	return false
+}
+
+// notOfJob reports whether an exception is of a program of which nothing says that it is a rank of
+// a job: the line has no rank, and no launcher says that a process of its own has ended.
+func (c *collector) notOfJob(e *evidence.Event) bool {
+	return e.Kind == evidence.PythonException && e.Process.Rank == evidence.NoRank &&
+		!c.facts.Store.Has(evidence.ProgramExit)
 }
 
 // addFailure adds a failure, or counts it with one of the same kind, node, device and peer.

@@ -278,7 +278,8 @@ func takeCompose(s string, l *evidence.Line) (string, bool) {
 		l.Process.Host = s[:end]
 		return after, true
 	}
-	if after, ok := strings.CutPrefix(s[end:], ": "); ok && strings.Contains(after, " NCCL ") {
+	if after, ok := strings.CutPrefix(s[end:], ": "); ok && strings.Contains(after, " NCCL ") &&
+		!strings.HasSuffix(s[:end], "Error") { // "RuntimeError: [1] is setting up NCCL communicator …" of Python
 		l.Process.Host = s[:end]
 		return after, true
 	}
