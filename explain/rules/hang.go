@@ -115,6 +115,12 @@ func findHang(f *facts.Facts) []Finding {
 	hangGIN(f, c, deviceInitiated(f))
 	silentHang(f, c)
 	registeredHang(f, c, ras)
+	limit := !apart && list[0].Event.Fields["what"] == "time limit"
+	if limit {
+		c.add("time-limit", "the job needed more time than its limit, and nothing stood still", usual).
+			todo("its last lines: did it still make progress? sacct: Elapsed, Timelimit",
+				"a longer limit (--time), or checkpoints")
+	}
 	if apart || list[0].Event.Kind == evidence.ProgramHang {
 		c.add("gpu-hang", "a GPU kernel never ends", usual).
 			todo("nvidia-smi: full utilization at nearly idle power; py-spy dump", "another release of the library")
@@ -134,8 +140,12 @@ func findHang(f *facts.Facts) []Finding {
 	if x.Event.Kind != evidence.ProgramHang && causes[0].Confidence == Possible {
 		return nil // RDX-150 and RDX-152 are about it
 	}
+	what := "the job stood still: "
+	if limit {
+		what = "the job reached its time limit: "
+	}
 	return []Finding{
-		{What: "the job stood still: " + x.Event.Text, Failure: x, Events: events(list[:1]), Causes: causes},
+		{What: what + x.Event.Text, Failure: x, Events: events(list[:1]), Causes: causes},
 	}
 }
 

@@ -202,10 +202,14 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 	refused := firstOf(f, evidence.NCCLVerb, "call", "ibv_open_device", "ibv_query_device")
 	provider := firstOf(f, evidence.Symptom, "line", "no-userspace-driver", "driver-private", "driver-undefined",
 		"config-directory")
+	down, listed := downPort(f), decisive
+	if down != nil {
+		listed = hint
+	}
 	c.add("missing-library", "the image has no libibverbs (rdma-core), or a program without support for it", usual).
 		supportsIf(library != nil, decisive, "libibverbs can't be opened", placeOf(library)...).
-		supportsIf(onlyTCP(named), decisive, "UCX lists only TCP devices: built or shipped without its InfiniBand "+
-			"modules",
+		supportsIf(onlyTCP(named), listed, "UCX lists only TCP devices: built or shipped without its InfiniBand "+
+			"modules, or no port is active",
 			places(named)...).
 		supportsIf(provider != nil, strong, "libibverbs has no provider for a device of the kernel",
 			placeOf(provider)...).
@@ -240,6 +244,7 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 			todo("rdmactl env lint", "correct the filter")
 	}
 	c.add("port-down", "no port is active", rare).
+		supportsIf(down != nil, strong+hint, textOfPort(down), placeOf(down)...).
 		todo("rdmactl detect; ibv_devinfo", "bring the port up; a subnet manager on InfiniBand")
 }
 
@@ -265,6 +270,30 @@ func missingDevice(list []*facts.Failure) string {
 		}
 	}
 	return ""
+}
+
+// downPort returns what a command says of a port that isn't active, nil if another one is, or none
+// is known.
+func downPort(f *facts.Facts) *evidence.Event {
+	var down *evidence.Event
+	for e := range f.Store.Of(evidence.DevicePort) {
+		switch e.Fields["state"] {
+		case "ACTIVE":
+			return nil
+		case "":
+		default:
+			down = e
+		}
+	}
+	return down
+}
+
+// textOfPort returns "mlx5_0 port 1 is down", "" for nil.
+func textOfPort(e *evidence.Event) string {
+	if e == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s port %s is %s", e.Fields["device"], e.Fields["port"], strings.ToLower(e.Fields["state"]))
 }
 
 // onlyTCP reports whether the list of devices of UCX has only those of TCP.

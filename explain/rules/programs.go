@@ -214,7 +214,7 @@ func silentHang(f *facts.Facts, c *candidates) {
 	d := c.add("defect:nccl-aarch64-hang", "on aarch64 NCCL before 2.29.3 can hang without a message", rare)
 	ras := firstOf(f, evidence.NCCLRAS, "counts", "different")
 	d.supportsIf(ras != nil, strong+hint, textOf(ras), placeOf(ras)...)
-	d.supportsIf(certain, hint, "this version is before 2.29.3", l.Place()...).
+	d.supportsIf(certain, rare, "this version is before 2.29.3", l.Place()...).
 		todo("uname -m; ncclras: one rank lags while all GPUs are busy at low power", "NCCL 2.29.3 or later").
 		from("NVIDIA/nccl#2353", "sgl-project/sglang#33289")
 	if arm != nil && arm.Fields["value"] == "aarch64" {

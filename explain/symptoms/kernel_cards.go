@@ -67,10 +67,11 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				maybe(Common+Strong, "card-firmware", "the card's firmware stopped working",
 					"devlink health show; mstdump; rdmactl doctor --only devlink-health",
-					"reset the card (mstfwreset), update its firmware; replace it if it comes back"),
+					"reset the card (mstfwreset), update its firmware; replace it if it comes back",
+					onLine(-Strong, "mlx5-pci-error", "the error came from PCIe, not from the firmware")),
 				maybe(Usual, "card-hardware", "PCIe errors or power", "dmesg: AER; lspci -vvv",
 					"the slot, the riser or the card",
-					onLine(Strong, "mlx5-pci-error", "PCIe reported the error")),
+					onLine(Strong+Hint, "mlx5-pci-error", "PCIe reported the error")),
 			},
 		},
 		{

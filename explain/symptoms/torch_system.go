@@ -27,9 +27,9 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Origin,
 			Lines: []Line{
 				dataLoader.says("bus-error", "This might be caused by insufficient shared memory (shm)").
-					decides("shm-too-small"),
+					speaks("shm-too-small"),
 				dataLoader.says("worker-bus-error", "dataloader's workers are out of shared memory").
-					decides("shm-too-small"),
+					speaks("shm-too-small"),
 				elastic.says("sigbus", "Signal 7 (SIGBUS) received by PID").speaks("shm-too-small"),
 				sharedFile.says("shm-write", "unable to write to file </torch_").speaks("shm-too-small"),
 				sharedFile.says("shm-allocate", "unable to allocate shared memory(shm) for file").
@@ -38,7 +38,7 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "shm-too-small", Title: "/dev/shm is too small, or full", Weight: Usual,
+					Slug: "shm-too-small", Title: "/dev/shm is too small, or full", Weight: Common,
 					Decide: "df -h /dev/shm in the container",
 					Remedy: "--shm-size=16g or --ipc=host; an emptyDir with medium Memory at /dev/shm",
 				},
@@ -166,7 +166,6 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 				slurmStep.says("slurm-oom-kill", "oom_kill event in").decides("host-memory"),
 				source{Torch, "Kubernetes, container status"}.says("oom-killed", "OOMKilled").
 					not("OOMKilled\":", "OOMKilled=").speaks("host-memory"),
-				elastic.says("exit-9", "failed (exitcode: -9)"),
 			},
 			Causes: []Cause{
 				{

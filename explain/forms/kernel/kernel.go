@@ -26,6 +26,7 @@ func Table() forms.Table {
 			"efa 0000:", "bnxt_en 0000:", "ice 0000:", "hns3 0000:", "ionic 0000:", "qede 0000:",
 			"nv_peer_mem", "nvidia_peermem", "nvidia-peermem", "ib_register_peer_memory_client",
 			"NVRM: Xid", "DMAR: [DMA", "DMAR: [INTR", "AMD-Vi: Event", "PCIe Bus Error: severity=Uncorrect",
+			"AER: Uncorrect", "AER: Multiple Uncorrect",
 			"Out of memory: Killed process", "out of memory: Killed process",
 			"/1: QP ", "/2: QP ", "ib_core: ",
 			"could not insert 'ib_", "could not insert 'mlx", "could not insert 'rdma",
@@ -81,6 +82,13 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Anchor: "PCIe Bus Error: severity=Uncorrect",
 			Source: "Linux, drivers/pci/pcie/aer.c",
 			Parse:  what("pcie"),
+		},
+		{
+			Name: "aer-port", Kind: evidence.KernelHardware, Anchor: "AER: ", Source: "Linux, drivers/pci/pcie/aer.c",
+			Parse: func(m, _ string, f evidence.Fields) bool { // "AER: Multiple Uncorrectable (Fatal) error …"
+				f["what"] = "pcie"
+				return strings.Contains(m, "Uncorrect") && strings.Contains(m, "(Fatal) error")
+			},
 		},
 		{
 			Name: "command", Kind: evidence.KernelCommand, Anchor: "mlx5_cmd_", Source: mlx5 + "cmd.c",

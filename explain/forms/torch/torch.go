@@ -28,7 +28,7 @@ func Table() forms.Table {
 			"exited on signal ", "DistBackendError", "DistNetworkError", "DistStoreError",
 			"between collectives on ranks", "PyTorch version: ", "client socket has ", "exits with return code = -9",
 			"shutting down executor", "scheduler is dead", "NCCL operations have failed", "by watchdog at work",
-			"eartbeat monitor timed out",
+			"eartbeat monitor timed out", "failed (exitcode: -9)",
 		},
 		Forms: forms.Rows("torch", rows(), rankOf),
 	}
@@ -168,6 +168,10 @@ func rows() []forms.Row { //nolint:funlen // a table
 		},
 		{
 			Name: "sigkill", Kind: evidence.ProgramKilled, Anchor: "Signal 9 (SIGKILL) received by PID",
+			Source: "pytorch/pytorch, torch/distributed/elastic", Parse: forms.Fixed("signal", "9"),
+		},
+		{
+			Name: "elastic-killed", Kind: evidence.ProgramKilled, Anchor: "failed (exitcode: -9)",
 			Source: "pytorch/pytorch, torch/distributed/elastic", Parse: forms.Fixed("signal", "9"),
 		},
 		{
