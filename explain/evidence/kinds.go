@@ -100,6 +100,7 @@ const (
 	NCCLTestsRank   Kind = "nccl-tests.rank"   // [rank host gpu]
 	NCCLTestsResult Kind = "nccl-tests.result" // a row or the average
 	ProgramKilled   Kind = "program.killed"    // [signal host rank]: OOM killer, SIGKILL, a traceback of Python
+	ProgramProgress Kind = "program.progress"  // []: a program went on
 	PythonTraceback Kind = "python.traceback"  // [exception]
 	PythonException Kind = "python.exception"  // [exception]: a program's own, of the rank that raised it
 	ProgramExit     Kind = "program.exit"      // [code host tasks localRank]: a launcher says that a process has ended

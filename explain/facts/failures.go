@@ -120,6 +120,7 @@ func waits(k evidence.Kind) bool {
 // collectFailures orders what failed: the likely origin first.
 func (c *collector) collectFailures() {
 	var echoes []*evidence.Event
+	c.retract()
 	for _, kind := range failureKinds {
 		for e := range c.facts.Store.Of(kind) {
 			switch {
@@ -138,6 +139,7 @@ func (c *collector) collectFailures() {
 			}
 		}
 	}
+	echoes = c.forgive(echoes)
 	list := c.facts.Failures
 	timed := comparableTimes(list)
 	files, old := map[string]int{}, map[*Failure]int{}
@@ -161,9 +163,10 @@ func (c *collector) collectFailures() {
 // harmless reports whether an event of a failure kind says that nothing failed: an asynchronous
 // event such as "port active", a link that came up.
 func harmless(e *evidence.Event) bool {
+	if e.Standing == evidence.Harmless {
+		return true
+	}
 	switch e.Kind {
-	case evidence.Symptom:
-		return e.Standing == evidence.Harmless
 	case evidence.NCCLEnd:
 		return e.Fields["what"] == "destroy"
 	case evidence.KernelLink:

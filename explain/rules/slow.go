@@ -158,6 +158,7 @@ func findHarmless(f *facts.Facts) []Finding {
 			),
 		})
 	}
+	out = append(out, retracted(f)...)
 	if e := firstOf(f, evidence.NCCLHint, ""); e != nil {
 		out = append(out, Finding{
 			Harmless: true,
@@ -167,6 +168,30 @@ func findHarmless(f *facts.Facts) []Finding {
 				e.Place,
 			),
 		})
+	}
+	return out
+}
+
+// retracted returns what other lines take back, for each kind once.
+func retracted(f *facts.Facts) []Finding {
+	var out []Finding
+	for _, kind := range [...]struct {
+		kind       evidence.Kind
+		note, what string
+	}{
+		{evidence.VLLMBroadcast, "wait-over", "vLLM waited for a worker, and went on later"},
+		{evidence.KernelLink, "short-flap", "the link was up again within seconds, and nothing failed"},
+		{evidence.NCCLEnd, "abort-at-end", "communicators that had worked were aborted, as programs do at their end"},
+	} {
+		for e := range f.Store.Of(kind.kind) {
+			if e.Standing == evidence.Harmless {
+				out = append(out, Finding{
+					Harmless: true, Note: kind.note, Events: []*evidence.Event{e},
+					What: fmt.Sprintf("%s: %s", e.Place, kind.what),
+				})
+				break
+			}
+		}
 	}
 	return out
 }

@@ -48,8 +48,32 @@ func Exceptions() []forms.Table {
 			Program: "PyTorch and its launchers", Strict: true, Forms: append(launchers, form(true)),
 			Markers: []string{"failed (exitcode: ", ": Exited with exit code ", "ChildFailedError", "Error"},
 		},
-		{Strict: true, Forms: []evidence.Form{form(false)}, Markers: []string{"Error"}},
+		{
+			Strict: true, Forms: append(progress(), form(false)),
+			Markers: []string{
+				"Error", "Application startup complete", "init engine (profile", "Graph capturing finished",
+				"Avg generation throughput: ",
+			},
+		},
 	}
+}
+
+// progress returns the forms of lines with which vLLM says that it went on. They aren't counted as
+// recognized, since other programs print some of them.
+func progress() []evidence.Form {
+	var rows []forms.Row
+	for _, text := range [...]string{
+		"Application startup complete", "init engine (profile", "Graph capturing finished",
+	} {
+		rows = append(rows, forms.Row{Name: "progress", Kind: evidence.ProgramProgress, Anchor: text, Info: true})
+	}
+	rows = append(rows, forms.Row{
+		Name: "throughput", Kind: evidence.ProgramProgress, Anchor: "Avg generation throughput: ", Info: true,
+		Parse: func(m, _ string, _ evidence.Fields) bool { // an engine that hangs reports 0.0
+			return forms.Word(m, "throughput: ") != "0.0"
+		},
+	})
+	return forms.Rows("vllm", rows, nil)
 }
 
 // programExceptions are the exceptions that a program raises by itself, whatever the network does.
