@@ -24,6 +24,8 @@ type Table struct {
 	// Strict reports that the markers are words that others print too: a line counts as recognized
 	// only if one of the forms matches.
 	Strict bool
+	// Not are texts of lines that have a marker and are of other programs, such as compilers.
+	Not []string
 	// Trouble are words in lines of the program that say that something failed. A line of none of
 	// the forms with one of them is an event of kind [evidence.OtherFailure].
 	Trouble []string
@@ -133,8 +135,9 @@ func (m *Matcher) Read(l *evidence.Line) []*evidence.Event {
 			return m.found
 		}
 	}
+	has := func(word string) bool { return strings.Contains(l.Text, word) }
 	for i := range m.states {
-		if t := &m.states[i]; m.marked[i] && !t.Strict {
+		if t := &m.states[i]; m.marked[i] && !t.Strict && !slices.ContainsFunc(t.Not, has) {
 			m.counts[t.Program]++
 			m.trouble(t, l)
 			break

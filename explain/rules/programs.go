@@ -88,7 +88,7 @@ func programRules() []Rule {
 			Sources:     []string{"PrimeIntellect-ai/prime-rl#2761"},
 			Find:        findNIXL,
 		},
-		exceptionRule(),
+		exceptionRule(), initRule(),
 	}
 }
 

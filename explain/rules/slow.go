@@ -158,7 +158,7 @@ func findHarmless(f *facts.Facts) []Finding {
 			),
 		})
 	}
-	out = append(out, retracted(f)...)
+	out = append(append(out, retracted(f)...), socketsChosen(f)...)
 	if e := firstOf(f, evidence.NCCLHint, ""); e != nil {
 		out = append(out, Finding{
 			Harmless: true,
@@ -194,4 +194,26 @@ func retracted(f *facts.Facts) []Finding {
 		}
 	}
 	return out
+}
+
+// socketsChosen notes that a setting keeps the nodes of a job from using RDMA.
+func socketsChosen(f *facts.Facts) []Finding {
+	e := firstOf(f, evidence.NCCLNetwork, "network", "Socket")
+	if e == nil || oneNode(f) || firstOf(f, evidence.NCCLNetwork, "network", "IB") != nil {
+		return nil
+	}
+	why := ""
+	for _, s := range [...]struct{ name, value string }{{"NCCL_NET", "socket"}, {"NCCL_IB_DISABLE", "1"}} {
+		if v, _, ok := variable(f, s.name); ok && strings.EqualFold(v, s.value) {
+			why = s.name + "=" + v
+		}
+	}
+	if why == "" {
+		return nil // RDX-130
+	}
+	return []Finding{{
+		Harmless: true, Note: "sockets-chosen", Events: []*evidence.Event{e},
+		What: fmt.Sprintf("%s: NCCL uses TCP and not RDMA, as %s demands: slow between nodes, if it isn't meant",
+			e.Place, why),
+	}}
 }

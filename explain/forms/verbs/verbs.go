@@ -211,6 +211,7 @@ func Other() forms.Table {
 	return forms.Table{
 		Program: "verbs programs",
 		Follow:  FollowCQE,
+		Not:     []string{": undefined: ", "undefined reference", " undeclared", "implicit declaration"},
 		Markers: []string{
 			"RDMA_CM_EVENT_", "rdma_resolve_", "rdma_connect", "rdma_bind_addr", "rdma_create_", "rdma_accept",
 			"ibv_reg_", "ibv_modify_", "ibv_create_", "ibv_open_device", "ibv_alloc_", "ibv_post_", "ibv_poll_cq",
