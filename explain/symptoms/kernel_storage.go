@@ -153,8 +153,9 @@ func kernelIPoIB() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-558", Name: "ipoib-remark", Title: "IPoIB's remarks about connected mode and queues",
-			Explanation: "They come at each change of mode or MTU and stop nothing.",
+			ID: "RDX-558", Name: "ipoib-remark", Title: "remarks of IPoIB and mlx5 about modes and " +
+				"limits: no fault",
+			Explanation: "They come at the start of the driver, or at each change of mode or MTU, and stop nothing.",
 			Sources:     []string{knIPoIB}, Standing: evidence.Harmless,
 			Lines: []Line{
 				says(Kernel, "ipoib-connected", knIPoIB+"/ipoib_main.c",

@@ -70,6 +70,8 @@ func devicePluginSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				sharedPlugin.says("empty-pool", "no devices in device pool, creating empty resource server for"),
 				sharedPlugin.says("no-rdma-devices", "no Rdma Devices were found for resource"),
+				sriovPlugin.says("pool-skipped", "no devices in device pool, skipping creating resource server for ").
+					with("resource", "server for "),
 				sriovPlugin.says("no-pci-device", "no PCI network device found"),
 				sriovPlugin.says("filter-error", "initServers(): error getting filtered devices"),
 				sriovPlugin.says("already-allocated", "Cannot add device [", "Already allocated.").as(evidence.Vague),

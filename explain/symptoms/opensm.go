@@ -158,7 +158,8 @@ func smFabric() []Symptom { //nolint:funlen // a table
 					"support: they are of another generation", "the attribute in the line; the releases of OpenSM "+
 					"and of the switches",
 					"a newer OpenSM, or the subnet manager of the vendor",
-					Clue{Weight: Strong, Seen: "opensm.error", SeenField: "code", SeenIs: []string{"3111"}}),
+					Clue{Weight: Strong, Seen: "opensm.error", SeenField: "code", SeenIs: []string{"3111"}},
+					onText(-Hint, "SubnGet(NodeInfo)", "each node must answer SubnGet(NodeInfo)")),
 				maybe(Usual, "cable", "the link on the path is bad", "rdmactl fabric errors; rdmactl fabric trace "+
 					"to the node in the line",
 					"the cable or port"),

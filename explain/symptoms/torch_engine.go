@@ -112,10 +112,12 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID:   "RDX-387",
-			Name: "custom-allreduce", Title: "vLLM's own all-reduce is off on these GPUs: NCCL is used, no fault",
-			Explanation: "It needs GPUs that reach each other directly.",
-			Sources:     []string{"vllm-project/vllm, distributed/device_communicators/custom_all_reduce.py"},
-			Standing:    evidence.Harmless,
+			Name: "custom-allreduce", Title: "PyTorch and vLLM's remarks about all-reduce, barriers and the end of a " +
+				"process: no fault by themselves",
+			Explanation: "vLLM's own all-reduce needs GPUs that reach each other directly; without it NCCL is " +
+				"used. A barrier without device_ids takes the GPU with the number of the rank.",
+			Sources:  []string{"vllm-project/vllm, distributed/device_communicators/custom_all_reduce.py"},
+			Standing: evidence.Harmless,
 			Lines: []Line{
 				vllmPynccl.says("custom", "ustom allreduce is disabled because"),
 				lazyInit.says("destroy", "destroy_process_group() was not called before program exit"),
