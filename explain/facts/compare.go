@@ -67,7 +67,7 @@ func differencesOf(f *Facts) []Difference {
 	compare("network plugin", func(n *Node) []Value { return n.Plugins })
 	compare("devices", func(n *Node) []Value { return joined(n, deviceNames) })
 	compare("link", func(n *Node) []Value { return joined(n, links) })
-	compare("MTU", func(n *Node) []Value { return joined(n, mtus) })
+	compare("MTU", func(n *Node) []Value { return n.pathMTUs() })
 	compare("active MTU", func(n *Node) []Value { return n.Recorded.mtus() })
 	compare("GPU Direct RDMA", func(n *Node) []Value { return joined(n, gdrs) })
 	var names []string
@@ -141,6 +141,14 @@ func deviceNames(d *Device) string { return d.Name }
 func links(d *Device) string       { return string(d.Link) }
 func gdrs(d *Device) string        { return d.GDR }
 
+// pathMTUs are those of connections, as one value.
+func (n *Node) pathMTUs() []Value {
+	if v := joined(n, mtus); v != nil {
+		return v
+	}
+	return n.otherMTUs
+}
+
 func mtus(d *Device) string {
 	if d.MTU == 0 {
 		return ""
@@ -181,11 +189,15 @@ func hiddenIn(f *Facts) []string {
 	}
 	switch {
 	case !s.Has(evidence.NCCLNetwork) && !s.Has(evidence.NCCLInitStart) && !s.Has(evidence.NCCLDevices):
-		list = append(list, "only warnings of NCCL are in these logs: network, devices and versions can't be seen; "+
-			"NCCL_DEBUG=INFO shows them")
+		list = append(list, "the lines of NCCL's start aren't in these logs: network, devices and versions can't be "+
+			"seen; NCCL_DEBUG=INFO shows them")
 	case !s.Has(evidence.NCCLQP) && !s.Has(evidence.NCCLGDR):
-		list = append(list, "lines of the subsystem NET are hidden: GIDs, MTU, retries and GPU Direct RDMA can't be "+
-			"seen, and their absence proves nothing; NCCL_DEBUG_SUBSYS=INIT,NET,ENV shows them")
+		what := "GIDs, MTU, retries and GPU Direct RDMA"
+		if f.GDR != "" {
+			what = "GIDs, MTU and retries"
+		}
+		list = append(list, "lines of the subsystem NET are hidden: "+what+" can't be seen, and their absence "+
+			"proves nothing; NCCL_DEBUG_SUBSYS=INIT,NET,ENV shows them")
 	}
 	return list
 }

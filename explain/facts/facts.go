@@ -51,6 +51,8 @@ type Node struct {
 	// GIDs are those of the node in lines that don't name the device, and PeerGIDs those of peers
 	// in its lines.
 	GIDs, PeerGIDs []GIDUse
+	// otherMTUs has the path MTUs of connections whose device isn't known, as one value.
+	otherMTUs []Value
 	// Sockets are interfaces with address: "eth0:10.0.0.1", and Bootstrap the one that was chosen.
 	Sockets   []Value
 	Bootstrap []Value

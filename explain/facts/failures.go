@@ -252,6 +252,11 @@ func (n *Node) hasAddress(ip netip.Addr) bool {
 			}
 		}
 	}
+	for _, g := range n.GIDs {
+		if g.GID.Addr().Unmap() == ip {
+			return true
+		}
+	}
 	for _, d := range n.Devices {
 		for _, g := range d.GIDs {
 			if g.GID.Addr().Unmap() == ip {

@@ -24,8 +24,8 @@ func New(store *evidence.Store) *Facts {
 	c.collectFailures()
 	c.facts.Silent = c.silent()
 	c.facts.Differences = differencesOf(c.facts)
-	c.facts.Hidden = hiddenIn(c.facts)
 	c.facts.GDR = gpuDirect(store)
+	c.facts.Hidden = hiddenIn(c.facts)
 	for e := range store.Of("nccl.") {
 		if n, ok := e.Fields.Int("nranks"); ok && n > c.facts.Ranks && e.Fields["parent"] == "" {
 			c.facts.Ranks = n
@@ -319,6 +319,9 @@ func (c *collector) queuePair(e *evidence.Event) {
 	n := c.node(e.Process)
 	d := n.byIndex(e)
 	if d == nil {
+		if len(n.Devices) == 0 {
+			n.unlistedQueuePair(e)
+		}
 		return
 	}
 	if mtu, ok := e.Fields.Int("mtu"); ok {
@@ -328,6 +331,21 @@ func (c *collector) queuePair(e *evidence.Event) {
 		d.Link = link
 	}
 	d.addGID(e.Fields["gidIndex"], e.Fields["gid"], e.Place)
+}
+
+// unlistedQueuePair is queuePair for a node whose list of devices isn't in the log.
+func (n *Node) unlistedQueuePair(e *evidence.Event) {
+	n.GIDs = withGID(n.GIDs, e.Fields["gidIndex"], e.Fields["gid"], e.Place)
+	mtu := e.Fields["mtu"]
+	switch {
+	case mtu == "":
+	case n.otherMTUs == nil:
+		n.otherMTUs = []Value{{Text: mtu, Places: []evidence.Place{e.Place}}}
+	case !slices.Contains(strings.Fields(n.otherMTUs[0].Text), mtu):
+		list := append(strings.Fields(n.otherMTUs[0].Text), mtu)
+		slices.Sort(list)
+		n.otherMTUs[0].Text = strings.Join(list, " ")
+	}
 }
 
 // byIndex returns the device that a line names by its index in the list of devices.

@@ -47,7 +47,9 @@ func (c *candidates) add(slug, title string, weight int) *candidate {
 // supports adds evidence for the cause.
 func (c *candidate) supports(weight int, text string, places ...evidence.Place) *candidate {
 	c.Weight += weight
-	c.For = append(c.For, Evidence{Text: text, Places: places})
+	if !slices.ContainsFunc(c.For, func(e Evidence) bool { return e.Text == text && slices.Equal(e.Places, places) }) {
+		c.For = append(c.For, Evidence{Text: text, Places: places})
+	}
 	return c
 }
 
@@ -178,6 +180,14 @@ func where(x *facts.Failure) string {
 	return "a node"
 }
 
+// cardOf names the card of a failure: "the card mlx5_1 of node2", "the card of node2".
+func cardOf(x *facts.Failure) string {
+	if x.Device == "" {
+		return "the card of " + where(x)
+	}
+	return "the card " + where(x)
+}
+
 // toward names the peer of a failure: "node3", an address, or "its peer".
 func toward(x *facts.Failure) string {
 	switch {
@@ -268,6 +278,15 @@ func mtuDifference(f *facts.Facts) (facts.Difference, bool) {
 		return d, true
 	}
 	return difference(f, "active MTU")
+}
+
+// placesIn returns the first place of each value.
+func placesIn(d facts.Difference) []evidence.Place {
+	var list []evidence.Place
+	for _, v := range d.Values {
+		list = append(list, v.Places[:min(1, len(v.Places))]...)
+	}
+	return list
 }
 
 // values returns "2.18 on node1, 2.20 on node2".

@@ -113,7 +113,7 @@ func findLocalProtection(f *facts.Facts) []Finding {
 			"have completed")
 	kernelDefect(f, c)
 	return []Finding{{
-		What:    fmt.Sprintf("the card %s was refused access to its own node's memory", where(x)),
+		What:    cardOf(x) + " was refused access to its own node's memory",
 		Failure: x, Events: events(list), Causes: c.causes(),
 	}}
 }
@@ -164,7 +164,7 @@ func findInvalidRequest(f *facts.Facts) []Finding {
 	c := &candidates{}
 	mtu := c.add("mtu-differs", "the path MTUs of the two ends differ", common)
 	if d, ok := mtuDifference(f); ok {
-		mtu.supports(decisive, d.What+": "+values(d))
+		mtu.supports(decisive, d.What+": "+values(d), placesIn(d)...)
 		if l, ok := f.Library("nccl"); ok && d.What == "MTU" && between(d, x.Node, x.Peer) {
 			if _, certain := l.Between("2.20", "2.29.99"); certain {
 				mtu.proves(
@@ -176,7 +176,8 @@ func findInvalidRequest(f *facts.Facts) []Finding {
 	_, rccl := f.Library("rccl")
 	if l, ok := f.Library("nccl"); ok && !rccl {
 		if possible, _ := l.Between("2.20", "2.29.99"); possible {
-			mtu.supports(hint, "this NCCL gives the receiver the sender's MTU (2.20 to 2.29)", l.Place()...)
+			mtu.supportsIf(!mtu.proven, hint, "this NCCL gives the receiver the sender's MTU (2.20 to 2.29)",
+				l.Place()...)
 			d := c.add(
 				"defect:nccl-mtu-negotiation",
 				"NCCL 2.20 to 2.29 doesn't agree on the smaller of two MTUs",
@@ -258,9 +259,9 @@ func findRemoteAccess(f *facts.Facts) []Finding {
 	return []Finding{
 		{
 			What: fmt.Sprintf(
-				"%s refused access to its memory to %s",
-				toward(x),
+				"%s was refused access to the memory of %s",
 				where(x),
+				toward(x),
 			),
 			Failure: x,
 			Events:  events(list),

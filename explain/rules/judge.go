@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/facts"
 )
 
@@ -50,6 +51,7 @@ func Judge(f *facts.Facts, all []Rule) []Finding {
 			findings = append(findings, finding)
 		}
 	}
+	findings = slices.DeleteFunc(findings, func(x Finding) bool { return x.Harmless && speaksElsewhere(&x, findings) })
 	order := map[*facts.Failure]int{}
 	for i, failure := range f.Failures {
 		order[failure] = i
@@ -72,6 +74,28 @@ func Judge(f *facts.Facts, all []Rule) []Finding {
 	}
 	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(position(&a), position(&b)) })
 	return findings
+}
+
+// speaksElsewhere reports whether the line of a harmless symptom speaks for a cause of another
+// finding.
+func speaksElsewhere(harmless *Finding, findings []Finding) bool {
+	line := harmless.Events[0]
+	if line.Kind != evidence.Symptom {
+		return false
+	}
+	for i := range findings {
+		if findings[i].Harmless {
+			continue
+		}
+		for _, c := range findings[i].Causes {
+			for _, e := range c.For {
+				if slices.Contains(e.Places, line.Place) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // rank orders causes: by confidence, then by weight; equal ones keep the order of the rule.

@@ -234,7 +234,7 @@ func findCreate(f *facts.Facts) []Finding {
 				"user space of the host's release or an older one; UCX_IB_MLX5_DEVX=n").
 			from("openucx/ucx#6906")
 	}
-	what := fmt.Sprintf("%s could not create %s%s", where(x), x.Event.Fields["call"],
+	what := fmt.Sprintf("%s: %s failed%s", where(x), x.Event.Fields["call"],
 		errnoText(x.Event.Fields["errno"]))
 	return []Finding{{What: what, Failure: x, Events: events(list), Causes: c.causes()}}
 }

@@ -219,7 +219,8 @@ func modifyInvalid(f *facts.Facts, c *candidates, list []*facts.Failure) {
 		}
 	}
 	gid.supportsIf(len(indexes) > 1, strong, "the two sides use different GID indexes").
-		todo("show_gids on both nodes", "the same kind of GID on both sides: -x INDEX, or -R").
+		todo("show_gids on both nodes", "with NCCL 2.21 or later unset NCCL_IB_GID_INDEX; else set "+
+			"the index of the routable RoCE v2 GID on each node").
 		from("linux-rdma/perftest#44", "NVIDIA/nccl#622")
 	grh := c.add("grh-required", "the port needs a global routing header, which the program doesn't set", rare)
 	if e := firstOf(f, evidence.Setting, "name", "GRH required"); e != nil {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -202,22 +203,29 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 	refused := firstOf(f, evidence.NCCLVerb, "call", "ibv_open_device", "ibv_query_device")
 	provider := firstOf(f, evidence.Symptom, "line", "no-userspace-driver", "driver-private", "driver-undefined",
 		"config-directory")
-	down, listed := downPort(f), decisive
+	ofCard := missingProvider(f)
+	down, listed := portNotActive(f), decisive
 	if down != nil {
 		listed = hint
 	}
-	c.add("missing-library", "the image has no libibverbs (rdma-core), or a program without support for it", usual).
+	title := "the image has no libibverbs (rdma-core), or a program without support for it"
+	if ofCard != nil {
+		title = "the image has no provider of libibverbs for the card (rdma-core), or none that can be loaded"
+	}
+	c.add("missing-library", title, usual).
+		supportsIf(ofCard != nil, strong, "libibverbs could not load the provider of a card", placeOf(ofCard)...).
 		supportsIf(library != nil, decisive, "libibverbs can't be opened", placeOf(library)...).
 		supportsIf(onlyTCP(named), listed, "UCX lists only TCP devices: built or shipped without its InfiniBand "+
 			"modules, or no port is active",
 			places(named)...).
+		opposesIf(onlyTCP(named) && down != nil, strong+usual, "a command of libibverbs lists a device",
+			placeOf(down)...).
 		supportsIf(provider != nil, strong, "libibverbs has no provider for a device of the kernel",
 			placeOf(provider)...).
 		opposesIf(refused != nil, strong, "the library was there: it could not open a device", placeOf(refused)...).
 		todo("ibv_devices in the container; ldconfig -p | grep ibverbs; ucx_info -d",
 			"install rdma-core in the image; build UCX with it").
 		from("sgl-project/sglang#1427", "ai-dynamo/dynamo#1314")
-	hca, p, filtered := variable(f, "NCCL_IB_HCA")
 	node := common
 	if name := missingDevice(named); name != "" { // a device without a device file is listed all the same
 		node = rare
@@ -225,12 +233,13 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 			"names), another node, or no provider for it", common).
 			todo("ibv_devices; rdma link", "the name on this node (ibp…, rocep…), or the provider of the device")
 	}
-	c.add("no-device-node", "the container has no /dev/infiniband, or no permission for it", node).
+	container := c.add("no-device-node", "the container has no /dev/infiniband, or no permission for it", node).
 		supportsIf(refused != nil, strong, "a device was seen and could not be opened", placeOf(refused)...).
 		opposesIf(library != nil, usual, "the library is missing already", placeOf(library)...).
 		todo("ls -l /dev/infiniband in the container; rdmactl detect",
-			"give the container the devices: a device plugin's resource, --device=/dev/infiniband").
-		from("vllm-project/vllm#6610", "getainode/ainode#87")
+			"give the container the devices: a device plugin's resource, --device=/dev/infiniband")
+	container.from("vllm-project/vllm#6610", "getainode/ainode#87")
+	containerDevices(f, container)
 	if len(named) > 0 && !onlyTCP(named) && named[0].Event.Fields["available"] != "" {
 		c.add("wrong-device", "UCX_NET_DEVICES names a device that this node doesn't have, though others are "+
 			"there", common).
@@ -238,14 +247,19 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 			todo("env | grep UCX_NET_DEVICES against ucx_info -d on each node; rdmactl env lint",
 				"a name of the list, with the port (mlx5_0:1); it can differ between nodes")
 	}
-	if missingDevice(named) == "" {
-		c.add("environment-differs", "NCCL_IB_HCA matches no port", rare).
-			supportsIf(filtered, hint, "NCCL_IB_HCA="+hca, p...).
-			todo("rdmactl env lint", "correct the filter")
+	if len(named) == 0 {
+		hcaCause(f, c)
 	}
-	c.add("port-down", "no port is active", rare).
-		supportsIf(down != nil, strong+hint, textOfPort(down), placeOf(down)...).
-		todo("rdmactl detect; ibv_devinfo", "bring the port up; a subnet manager on InfiniBand")
+	portCauses(c, down)
+	driver := rare
+	if len(named) > 0 && named[0].Event.Kind == evidence.PerftestDevice && missingDevice(named) == "" {
+		driver = usual
+	}
+	c.add("module-missing", "the card's RDMA driver isn't loaded, or the node has no such card", driver).
+		opposesIf(down != nil, strong, "the device is there", placeOf(down)...).
+		opposesIf(provider != nil, strong, "the kernel has a device, or had one", placeOf(provider)...).
+		todo("lspci -nnk: the driver in use; lsmod | grep -E 'mlx5_ib|bnxt_re|irdma|efa'; rdma link",
+			"modprobe the driver (mlx5_ib, bnxt_re, irdma, efa) and ib_uverbs")
 }
 
 // pluginDemanded adds the cause that NCCL_NET names a plugin that isn't there, for other networks
@@ -270,30 +284,6 @@ func missingDevice(list []*facts.Failure) string {
 		}
 	}
 	return ""
-}
-
-// downPort returns what a command says of a port that isn't active, nil if another one is, or none
-// is known.
-func downPort(f *facts.Facts) *evidence.Event {
-	var down *evidence.Event
-	for e := range f.Store.Of(evidence.DevicePort) {
-		switch e.Fields["state"] {
-		case "ACTIVE":
-			return nil
-		case "":
-		default:
-			down = e
-		}
-	}
-	return down
-}
-
-// textOfPort returns "mlx5_0 port 1 is down", "" for nil.
-func textOfPort(e *evidence.Event) string {
-	if e == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s port %s is %s", e.Fields["device"], e.Fields["port"], strings.ToLower(e.Fields["state"]))
 }
 
 // onlyTCP reports whether the list of devices of UCX has only those of TCP.
@@ -412,6 +402,11 @@ func findConnect(f *facts.Facts) []Finding {
 		return nil
 	}
 	all := slices.Concat(fault, list)
+	if len(fault)+len(none) == 0 && retry == nil {
+		if c := connectOf(list); c != nil {
+			return []Finding{{What: connectText(list[0]), Failure: list[0], Events: events(list), Causes: c.causes()}}
+		}
+	}
 	c := &candidates{}
 	ifname, p, set := variable(f, "NCCL_SOCKET_IFNAME")
 	iface := c.add("interface-choice", "the interface for TCP is the wrong one, or has no address", common)
@@ -449,7 +444,7 @@ func findConnect(f *facts.Facts) []Finding {
 	switch {
 	case len(list) > 0:
 		finding.Failure = list[0]
-		finding.What = fmt.Sprintf("%s could not connect to %s by TCP", where(list[0]), toward(list[0]))
+		finding.What = connectText(list[0])
 	case len(fault) > 0:
 		finding.Failure, finding.What = fault[0], where(fault[0])+" could not make a TCP socket"
 	case retry != nil:
@@ -556,8 +551,14 @@ func findGloo(f *facts.Facts) []Finding {
 	x := list[0]
 	c := &candidates{}
 	loop := c.add("loopback-address", "the host's name resolves to a loopback address", usual)
-	if oddAddress(x.Event.Fields["remote"]) == loopback {
-		loop.supports(decisive, x.Event.Fields["remote"]+" is a loopback address", x.Event.Place)
+	peer := ""
+	for _, x := range list {
+		remote := x.Event.Fields["remote"]
+		if peer = cmp.Or(peer, remote); oddAddress(remote) == loopback {
+			loop.supports(decisive, remote+" is a loopback address", x.Event.Place)
+			peer = remote
+			break
+		}
 	}
 	if e := symptom(f, "gloo-local-fallback"); e != nil {
 		loop.supports(strong, e.Text, e.Place)
@@ -571,7 +572,7 @@ func findGloo(f *facts.Facts) []Finding {
 		{
 			What: fmt.Sprintf(
 				"Gloo could not connect to %s",
-				x.Event.Fields["remote"],
+				cmp.Or(peer, "its peer"),
 			),
 			Failure: x,
 			Events:  events(list),

@@ -36,6 +36,9 @@ var remedies = map[string]map[string]string{
 		"gid-index":           "-x with the index of the routable RoCE v2 GID on both sides, or -R",
 		"rails-not-connected": "-d with ports that are connected",
 	},
+	"verbs": {
+		"gid-index": "the index of the routable RoCE v2 GID on both sides",
+	},
 	"ucx": {
 		"gid-index":           "UCX_IB_GID_INDEX=auto, or the index of the routable RoCE v2 GID",
 		"gid-moved":           "UCX_IB_GID_INDEX=auto, or the present index",

@@ -100,6 +100,9 @@ func timeoutRoCE(f *facts.Facts, c *candidates, list []*facts.Failure, s scope) 
 	if good != nil && len(bad) == 0 && len(gid.For) == logged {
 		gid.opposes(usual, "the GIDs in the line are no link-local ones", good.Place)
 	}
+	if path := ucxPath(f, list[0]); path != nil && good == nil && len(bad) == 0 && len(gid.For) == logged {
+		gid.opposes(usual, "the peer's GID "+path.Fields["remoteGID"]+" is a routable one", path.Place)
+	}
 	gid.opposesIf(known && !atOnce, strong, "it worked for minutes before, with the same GID")
 	gid.todo(
 		"rdmactl doctor --only gid-routable on both nodes; show_gids lists the tables",

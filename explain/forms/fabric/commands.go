@@ -25,6 +25,7 @@ func Commands() forms.Table {
 			"hca_id:", "Infiniband device '", " physical_state ", "netns shared", "netns exclusive", "n_gids_found=",
 			"PORT\tINDEX\tGID", "PORT    INDEX   GID", "CA type: ", "CA 'mlx", "CA 'ib", "CA 'roc", "CA 'bnxt",
 			"CA 'irdma", "CA 'rdma", "CA 'rxe", "CA 'siw", "CA 'hfi", "CA 'hns", "CA 'efa",
+			`"Devices": [],`, `"Privileged": false,`,
 		},
 		Follow: func() forms.Follower { return &deviceFollower{} },
 		Forms:  forms.Rows("command", commandRows(), nil),
@@ -108,6 +109,14 @@ func commandRows() []forms.Row {
 		{
 			Name: "link", Kind: evidence.DevicePort, Anchor: " physical_state ", Info: true, Source: "rdma link",
 			Parse: parseLink,
+		},
+		{
+			Name: "container-devices", Kind: evidence.Setting, Anchor: `"Devices": [],`, Info: true,
+			Source: "docker inspect", Parse: forms.Fixed("name", "container devices", "value", "none"),
+		},
+		{
+			Name: "container-privileged", Kind: evidence.Setting, Anchor: `"Privileged": false,`, Info: true,
+			Source: "docker inspect", Parse: forms.Fixed("name", "container privileged", "value", "false"),
 		},
 		{
 			Name: "vf-zero-guid", Kind: evidence.K8sVF, Anchor: "node_guid:", Source: "ibv_devinfo",

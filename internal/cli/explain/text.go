@@ -250,7 +250,10 @@ func jobText(f *explain.FactsDocument) string {
 func libraryText(l explain.LibraryDocument) string {
 	s := l.Name + " " + strings.Join(l.Versions, ", ")
 	if len(l.Versions) == 0 {
-		s = l.Name + ", version not printed; by the forms of its lines " + between(l.Since, l.Until)
+		s = l.Name + ", version not printed"
+		if limits := between(l.Since, l.Until); limits != "" {
+			s += "; by the forms of its lines " + limits
+		}
 	}
 	if l.Contradiction != "" {
 		s += "; but " + l.Contradiction + ": another copy of the library is loaded"
@@ -267,7 +270,7 @@ func between(since, until string) string {
 	case until != "":
 		return until + " or earlier"
 	}
-	return "any"
+	return ""
 }
 
 func nodeText(n explain.NodeDocument) string {
