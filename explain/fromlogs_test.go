@@ -185,3 +185,26 @@ func TestNodeInfoTimeout(t *testing.T) {
 		t.Error("a subnet manager that asks too much comes first")
 	}
 }
+
+// Slurm's line names the node that prints it; the failed one is that to which connections broke.
+func TestNodeFailure(t *testing.T) {
+	const slurm = "slurmstepd: error: *** JOB 991 ON n1 CANCELLED AT 2026-11-27T10:00:00 DUE TO NODE FAILURE, SEE " +
+		"SLURMCTLD LOG FOR DETAILS ***\n"
+	closed := func(node, peer string) string {
+		return node + ":10:95 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection " +
+			"closed by remote peer " + peer +
+			"<43001>\n"
+	}
+	for _, c := range []struct{ log, want string }{
+		{
+			closed("n1", "n7.cluster") + closed("n2", "n7.cluster") + slurm,
+			"a node of the job failed, probably n7.cluster",
+		},
+		{closed("n1", "n7.cluster") + closed("n2", "n8.cluster") + slurm, "a node of the job failed"},
+		{slurm, "a node of the job failed"},
+	} {
+		if what, cause, all := causeOf(t, c.log); what != c.want || cause != "dead-node" {
+			t.Errorf("headline = %q, cause %s, want %q, dead-node\n%s", what, cause, c.want, all)
+		}
+	}
+}

@@ -33,7 +33,9 @@ func findSymptom(f *facts.Facts, s *symptoms.Symptom) []Finding {
 	for i := range s.Causes {
 		c.list = append(c.list, symptomCause(f, s, &s.Causes[i], list))
 	}
-	return []Finding{{What: where(x) + ": " + s.Title, Failure: x, Events: events(list), Causes: c.causes()}}
+	finding := Finding{What: where(x) + ": " + s.Title, Failure: x, Events: events(list), Causes: c.causes()}
+	failedNode(f, &finding)
+	return []Finding{finding}
 }
 
 // harmlessSymptom returns a finding for lines that only look like faults.
