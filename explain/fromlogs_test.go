@@ -208,3 +208,38 @@ func TestNodeFailure(t *testing.T) {
 		}
 	}
 }
+
+// Remedies for programs other than NCCL name no setting of NCCL.
+func TestRemediesOfOtherPrograms(t *testing.T) {
+	for name, log := range map[string]string{
+		"UCX": "[1732694473.123456] [dn1:2231 :0]      ib_mlx5_log.c:171  UCX  ERROR Transport retry count " +
+			"exceeded on " +
+			"mlx5_0:1/RoCE (synd 0x15 vend 0x81 hw_synd 0/0)\n",
+		"perftest": " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\n",
+		"modify":   " Failed to modify QP 296 to RTR\n Unable to Connect the HCA's through the link\n",
+		"Mooncake": "E0101 10:00:00.000000  100 worker_pool.cpp:282] Worker: Process failed for slice (opcode: 1, " +
+			"source_addr: 0x7f0, length: 65536, dest_addr: 0x7f1, local_nic: mlx5_1, peer_nic: " +
+			"10.0.0.2:12001@mlx5_1, " +
+			"dest_rkey: 0x1, retry_cnt: 0): transport retry counter exceeded\n",
+		"verbs": "[3] unexpected completion: id=8589934611 status=IBV_WC_RETRY_EXC_ERR opcode=IBV_WC_RECV " +
+			"vendor_err=129\n",
+	} {
+		if _, _, all := causeOf(t, log); strings.Contains(all, "NCCL_") {
+			t.Errorf("%s:\n%s", name, all)
+		}
+	}
+}
+
+// The functions in a backtrace say whose crash it is.
+func TestFramesOfNCCL(t *testing.T) {
+	const crash = "[n1:10   :0:40] Caught signal 11 (Segmentation fault: address not mapped to object at " +
+		"address 0x8)\n" +
+		"==== backtrace (tid:     40) ====\n 0  /usr/lib/libucs.so.0(ucs_handle_error+0x2e4) [0x7f0001]\n"
+	const nccl = " 1  /usr/lib/libnccl.so.2(ncclTopoGetNetDev+0x10) [0x7f0002]\n"
+	if _, got, _ := causeOf(t, crash+nccl); got != "library-defect" {
+		t.Errorf("first cause = %s, want library-defect", got)
+	}
+	if _, got, _ := causeOf(t, crash+" 1  /home/u/prog(main+0x10) [0x7f0002]\n"); got == "library-defect" {
+		t.Error("library-defect without a frame of NCCL")
+	}
+}

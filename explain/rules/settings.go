@@ -50,6 +50,17 @@ var remedies = map[string]map[string]string{
 	},
 }
 
+// plain are remedies without a setting, for programs that have none for the cause.
+var plain = map[string]string{
+	"bad-nic":             "use another card, check cable and firmware",
+	"foreign-device":      "the rail's interface in the pod, or the pod's own devices",
+	"gid-empty":           "give the interface an address, or use another port",
+	"gid-moved":           "the present index of the routable RoCE v2 GID",
+	"link-flap":           "repair or replace the link; longer timeouts only ride over short interruptions",
+	"rails-not-connected": "ports of one network on both sides",
+	"traffic-class":       "the class that the switches protect",
+}
+
 // family returns the first part of the kind of a failure: the program that saw it.
 func family(x *facts.Failure) string {
 	name, _, _ := strings.Cut(string(x.Event.Kind), ".")
@@ -69,10 +80,15 @@ func inOwnSettings(finding *Finding) {
 	if finding.Failure == nil {
 		return
 	}
-	own := remedies[family(finding.Failure)]
+	own, known := remedies[family(finding.Failure)]
 	for i := range finding.Causes {
 		c := &finding.Causes[i]
-		if text, ok := own[c.Slug]; ok && (strings.Contains(c.Remedy, "NCCL_") || c.Slug == "gid-index") {
+		if !strings.Contains(c.Remedy, "NCCL_") && c.Slug != "gid-index" {
+			continue
+		}
+		if text, ok := own[c.Slug]; ok {
+			c.Remedy = text
+		} else if text, ok := plain[c.Slug]; ok && known {
 			c.Remedy = text
 		}
 	}

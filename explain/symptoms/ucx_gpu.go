@@ -251,12 +251,23 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 					Speaks: []string{"thread-safety"},
 				},
 				{
+					Name: "frame-of-nccl", Program: UCX, All: []string{"/libnccl.so", "(nccl", "+0x", ") [0x"},
+					None: []string{"] ["}, Source: "openucx/ucx, src/ucs/debug/debug.c", Standing: evidence.Vague,
+					Speaks: []string{"library-defect"},
+				},
+				{
 					Name: "abort", Program: UCX, All: []string{"Caught signal 6 (Aborted"},
 					Source: "openucx/ucx, src/ucs/debug/debug.c", Standing: evidence.Echo,
 				},
 			},
 			Standing: evidence.Vague,
 			Causes: []Cause{
+				{
+					Slug: "library-defect", Title: "NCCL crashed, or was given something wrong: its functions " +
+						"are in the backtrace", Weight: Rare - 1,
+					Decide: "NCCL_DEBUG=INFO: its last lines before the crash; the same with another release of NCCL",
+					Remedy: "a newer NCCL",
+				},
 				{
 					Slug: "no-cuda-support", Title: "a GPU pointer was given to an MPI or UCX without CUDA support",
 					Weight: Rare,
