@@ -244,6 +244,11 @@ func findEchoes(f *facts.Facts) []Finding {
 		}
 	}
 	dead.todo("the logs of all ranks: the first that ends; dmesg of the node that others name", "what ended it")
+	if name, places := bridges(f); name != "" {
+		c.add("interface-choice", "NCCL uses interfaces that other nodes don't reach", common).
+			supports(strong, "among the interfaces for TCP is "+name, places...).
+			todo("ip -br address on all nodes", "NCCL_SOCKET_IFNAME with the interface of the nodes' network")
+	}
 	c.add("elsewhere", "the cause was not logged: NCCL prints it as a warning", common).
 		todo("the same job with NCCL_DEBUG=WARN, or INFO", "the first warning")
 	return []Finding{{

@@ -423,6 +423,9 @@ func findConnect(f *facts.Facts) []Finding {
 		address := retry.Fields["address"]
 		iface.supports(strong, address+" is "+oddAddress(address), retry.Place)
 	}
+	if name, places := bridges(f); name != "" {
+		iface.supports(hint, "among the interfaces for TCP is "+name, places...)
+	}
 	iface.supportsIf(len(with(list, "errno", "113", "101")) > 0, hint, "no route leads to that address")
 	iface.todo("ip -br address on all nodes, against the address in the line",
 		"NCCL_SOCKET_IFNAME (GLOO_SOCKET_IFNAME for Gloo) with the interface on the nodes' common network").

@@ -148,3 +148,19 @@ func TestOneEnd(t *testing.T) {
 		}
 	}
 }
+
+func TestBridges(t *testing.T) {
+	node := func(sockets ...string) *facts.Facts {
+		n := &facts.Node{Name: "a"}
+		for _, s := range sockets {
+			n.Sockets = append(n.Sockets, facts.Value{Text: s})
+		}
+		return &facts.Facts{Nodes: []*facts.Node{n}}
+	}
+	if got, _ := bridges(node("bond0:10.0.0.1", "br-1f0c77a2be19:172.19.0.1")); got != "br-1f0c77a2be19" {
+		t.Errorf("bridges = %q, want br-1f0c77a2be19", got)
+	}
+	if got, _ := bridges(node("bond0:10.0.0.1", "bridge0:10.1.0.1")); got != "" {
+		t.Errorf("bridges = %q, want none", got)
+	}
+}
