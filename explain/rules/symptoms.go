@@ -76,12 +76,9 @@ func symptomCause(f *facts.Facts, s *symptoms.Symptom, cause *symptoms.Cause, li
 		case clue.Text != "":
 			text = clue.Text
 		}
-		switch {
-		case clue.Proves:
-			c.proves(text, places...)
-		case clue.Weight < 0:
+		if clue.Weight < 0 {
 			c.opposes(-int(clue.Weight), text, places...)
-		default:
+		} else {
 			c.supports(int(clue.Weight), text, places...)
 		}
 	}

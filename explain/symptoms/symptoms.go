@@ -7,11 +7,7 @@
 // the lines, and package rules weighs the causes.
 package symptoms
 
-import (
-	"slices"
-
-	"github.com/rdmakit/rdmakit/explain/evidence"
-)
+import "github.com/rdmakit/rdmakit/explain/evidence"
 
 // Symptom is a rule.
 type Symptom struct {
@@ -89,8 +85,6 @@ type Clue struct {
 	Weight Weight
 	// Text says what was seen, in a few words; "" quotes the line.
 	Text string
-	// Proves makes the cause proven if nothing speaks against it.
-	Proves bool
 
 	// Line is the name of a line of the symptom, of which there is one.
 	Line string
@@ -147,13 +141,4 @@ func Of(program string) []Match {
 type Match struct {
 	Symptom *Symptom
 	Line    Line
-}
-
-// Find returns the symptom with an ID, nil if there is none.
-func Find(id string) *Symptom {
-	all := All()
-	if i := slices.IndexFunc(all, func(s *Symptom) bool { return s.ID == id }); i >= 0 {
-		return all[i]
-	}
-	return nil
 }
