@@ -90,7 +90,7 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 				multusCNI.says("readiness-file", "still waiting for readinessindicatorfile").as(evidence.Origin).
 					speaks("cni-not-ready"),
 				multusCNI.says("multus-socket", "/run/multus/socket/multus.sock: connect: ").speaks("multus-daemon"),
-				multusCNI.says("multus-unauthorized", "error getting pod", "Unauthorized").
+				multusCNI.says("multus-unauthorized", "error getting pod", "Unauthorized", "Multus: ").
 					speaks("multus-token"),
 				multusCNI.says("multus-wait-pod", "error waiting for pod: ", "Multus: ").speaks("multus-token"),
 				multusCNI.says("multus-kubeconfig", "GetK8sClient: failed to get context for the kubeconfig").

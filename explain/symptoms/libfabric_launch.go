@@ -134,7 +134,7 @@ func psmSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				psm.says("psm-context", "assign_context command failed: ").speaks("resource-limit"),
 				psm.says("psm-receive", "hfi_userinit: mmap of rcvhdrq").speaks("memlock"),
-				psm.says("psm-appear", "device failed to appear after ").speaks("port-down"),
+				psm.says("psm-appear", "device failed to appear after ", "hfi").speaks("port-down"),
 				psm.says("psm-open", "can't open hfi unit: "),
 				psm.says("psm3-open", "can't open nic unit: "),
 				psm.says("psm3-verbs", "Unable to initialize verbs NIC "),
@@ -236,7 +236,7 @@ func psmSymptoms() []Symptom { //nolint:funlen // a table
 				psm.says("shm-stale", "Delete stale shared memory files in /dev/shm").speaks("stale-shm"),
 				psm.says("shm-allocate",
 					"Unable to allocate shared memory for intra-node messaging").speaks("stale-shm"),
-				psm.says("shm-segment", "could not set up shared memory segment"),
+				psm.says("shm-segment", "could not set up shared memory segment", "PSM"),
 				psm.says("shm-remote", "opening remote shared memory object in shm_open: ").speaks("ipc-namespace"),
 				psm.says("shm-object", "Error creating shared memory object in shm_open"),
 				source{Libfabric, "open-mpi/ompi, opal/mca/shmem/mmap/help-opal-shmem-mmap.txt"}.

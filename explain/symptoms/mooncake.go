@@ -49,10 +49,10 @@ func mooncakeDeviceSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Failed,
 			Lines: []Line{
 				mooncakeContext.says("gid-null", "GID is NULL, please check your GID index").speaks("gid-empty"),
-				mooncakeContext.says("gid-none", "No suitable GID found on ").with("device", "found on "),
+				mooncakeContext.says("gid-none", "No suitable GID found on ", ".cpp:").with("device", "found on "),
 				mooncakeContext.says("gid-none-refresh", "No suitable GID found while refreshing ").
 					with("device", "refreshing ").speaks("gid-moved"),
-				mooncakeContext.says("gid-query", "Failed to query GID ").
+				mooncakeContext.says("gid-query", "Failed to query GID ", ".cpp:").
 					with("gidIndex", "query GID ").
 					as(evidence.Vague),
 				mooncakeContext.says("gid-unavailable", "not available: ", "Device ", " GID ").

@@ -84,7 +84,7 @@ func mooncakePeerSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				mooncakeEndpoint.says("rejected", "Rejected handshake request by peer "),
 				mooncakeEndpoint.says("rejected-old", "Handshake request rejected by peer endpoint: "),
-				mooncakeMetadata.says("rejected-by", "Handshake rejected by "),
+				mooncakeMetadata.says("rejected-by", "Handshake rejected by ", ".cpp:"),
 				mooncakeEndpoint.says("rejected-nic", "Peer NIC ", " not found in ").speaks("stale-metadata"),
 				mooncakeEndpoint.says("rejected-mismatch", "Invalid argument: received packet mismatch").
 					speaks("stale-metadata"),

@@ -17,9 +17,9 @@ func mooncakeStoreSymptoms() []Symptom { //nolint:funlen // a table
 				mooncakeMaster.says("master-rpc", "rpc error, code: 14, message: failed to connect to all addresses"),
 				mooncakeMaster.says("master-timeout", "RPC call timed out: ", "master_client.cpp"),
 				mooncakeMaster.says("master-call", "RPC call failed: ", "master_client.cpp"),
-				mooncakeMaster.says("master-resolve", "async_resolve failed").speaks("name-resolution"),
+				mooncakeMaster.says("master-resolve", "async_resolve failed", ".hpp:").speaks("name-resolution"),
 				mooncakeClient.says("master-ping", "Failed to ping master", ".cpp:"),
-				mooncakeReal.says("master-create", "Failed to create client after ").as(evidence.Vague),
+				mooncakeReal.says("master-create", "Failed to create client after ", ".cpp:").as(evidence.Vague),
 			},
 			Causes: []Cause{
 				{
@@ -65,7 +65,8 @@ func mooncakeStoreSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				mooncakeReal.says("segment-allocate", "Failed to allocate segment memory").speaks("host-memory"),
+				mooncakeReal.says("segment-allocate", "Failed to allocate segment memory", ".cpp:").
+					speaks("host-memory"),
 				mooncakeReal.says("segment-local", "Failed to register local memory: "),
 				mooncakeClient.says("segment-register", "register_local_memory_failed base="),
 				mooncakeClient.says("segment-mount",
@@ -112,7 +113,7 @@ func mooncakeStoreSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:  []string{"kvcache-ai/Mooncake, mooncake-store/src/client_service.cpp"},
 			Standing: evidence.Vague,
 			Lines: []Line{
-				mooncakeClient.says("store-full", "NO_AVAILABLE_HANDLE"),
+				mooncakeClient.says("store-full", "NO_AVAILABLE_HANDLE", ".cpp:"),
 				mooncakeClient.says("store-full-batch", "BatchPut failed for ", "client_service.cpp"),
 			},
 			Causes: []Cause{{

@@ -100,7 +100,8 @@ func ncclRankSymptoms() []Symptom {
 				nccl("address-null", "misc/socket.cc", "Net : string is null"),
 				nccl("oob-none", "bootstrap.cc", "no device found", "verify NCCL_OOB_NET_IFNAME").
 					speaks("interface-choice"),
-				nccl("bootstrap-none", "bootstrap.cc", "no socket interface found").speaks("interface-choice"),
+				nccl("bootstrap-none", "bootstrap.cc", "no socket interface found").warning().
+					speaks("interface-choice"),
 				nccl("bootstrap-unusable", "bootstrap.cc", "No usable listening interface found").warning().
 					speaks("interface-choice"),
 			},
@@ -176,7 +177,7 @@ func ncclRankSymptoms() []Symptom {
 				nccl("comm-early", "init.cc",
 					"Attempt to use communicator before the previous operation returned ncclSuccess"),
 				nccl("comm-abort", "proxy.cc", "is in abort state", "Comm 0x").as(evidence.Echo),
-				nccl("comm-revoked", "enqueue.cc", "communicator was revoked").as(evidence.Echo),
+				nccl("comm-revoked", "enqueue.cc", "communicator was revoked").warning().as(evidence.Echo),
 				nccl(
 					"comm-destroyed",
 					"init.cc",

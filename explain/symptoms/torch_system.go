@@ -195,8 +195,9 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Origin,
 			Lines: []Line{
 				elastic.says("sighup", "SIGHUP death signal").decides("session-closed"),
-				elastic.says("got-sighup", "got signal: 1").not("signal: 10", "signal: 11", "signal: 12", "signal: 13",
-					"signal: 14", "signal: 15").speaks("session-closed"),
+				elastic.says("got-sighup", "got signal: 1", "SignalException: ").
+					not("signal: 10", "signal: 11", "signal: 12", "signal: 13", "signal: 14", "signal: 15").
+					speaks("session-closed"),
 				elastic.says("sigterm", "SIGTERM death signal").speaks("job-cancelled").as(evidence.Failed),
 				elastic.says("got-sigterm", "got signal: 15").speaks("job-cancelled").as(evidence.Failed),
 				slurmStep.says("preempted", "DUE TO PREEMPTION").decides("job-cancelled"),

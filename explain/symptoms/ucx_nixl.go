@@ -85,7 +85,8 @@ func nixlSymptoms() []Symptom { //nolint:funlen // a table
 					Source: "ai-dynamo/nixl, src/core/nixl_plugin_manager.cpp",
 				},
 				{
-					Name: "nixl-plugin-version", Program: UCX, All: []string{"Plugin API version mismatch for "},
+					Name: "nixl-plugin-version", Program: UCX,
+					All:    []string{"Plugin API version mismatch for ", "libplugin_"},
 					Source: "ai-dynamo/nixl, src/core/nixl_plugin_manager.cpp", Speaks: []string{"library-conflict"},
 				},
 				{
