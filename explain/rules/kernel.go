@@ -85,7 +85,12 @@ func xidMeaning(n string) xid {
 			"gpu-hardware", "Xid " + n + ": errors of the GPU's memory (ECC, row remapping)",
 			"nvidia-smi -q -d ECC,ROW_REMAPPER", gpuReset,
 		}
-	case "74", "121", "144", "145", "146", "147", "148", "149", "150":
+	case "121":
+		return xid{
+			"gpu-hardware", "Xid 121: errors of the link between CPU and GPU (NVLink-C2C) that were corrected",
+			"nvidia-smi nvlink -e; how often it comes", "nothing at once; reset the GPU if it comes often",
+		}
+	case "74", "144", "145", "146", "147", "148", "149", "150":
 		return xid{
 			"gpu-hardware", "Xid " + n + ": an NVLink of the GPU failed",
 			"nvidia-smi nvlink -e; the fabric manager's log; the peers' Xids", gpuReset,

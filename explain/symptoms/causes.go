@@ -12,3 +12,12 @@ func shmTooSmall(weight Weight, clues ...Clue) Cause {
 		Sources: []string{"NVIDIA/nccl#290", "openucx/ucx#1037"},
 	}
 }
+
+// fileLimit is the cause that the limit of open files is too low.
+func fileLimit(weight Weight, clues ...Clue) Cause {
+	return Cause{
+		Slug: "file-limit", Title: "the limit of open files (ulimit -n) is too low", Weight: weight, Clues: clues,
+		Decide: "ulimit -n in the job; ls /proc/PID/fd | wc -l",
+		Remedy: "ulimit -n 1048576: LimitNOFILE of what starts the job (slurmd, containerd), --ulimit nofile of docker",
+	}
+}

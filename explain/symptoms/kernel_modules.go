@@ -269,8 +269,8 @@ func kernelGPU() []Symptom {
 			},
 			Causes: []Cause{
 				maybe(Common, "gpu-hardware", "an NVLink or NVSwitch of this node has a fault",
-					"nvidia-smi nvlink -e; the fabric manager's log", "drain the node; reset all GPUs; replace "+
-						"the part"),
+					"nvidia-smi nvlink -e; the fabric manager's log",
+					"after a fatal SXid drain the node and reset all GPUs; replace the part if it comes back"),
 				maybe(Rare, "fabric-manager", "Fabric Manager and the driver are of different releases",
 					"nv-fabricmanager --version; nvidia-smi", "the same release"),
 			},

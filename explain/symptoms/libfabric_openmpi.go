@@ -174,7 +174,7 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 					Clues:  []Clue{{Weight: Hint, Field: "errno", Is: []string{"111", "104"}}},
 					Decide: "the first rank that ends", Remedy: "what ended it",
 				},
-				fdLimit(Rare, Clue{Weight: Strong, Field: "errno", Is: []string{"24", "23"}}),
+				fileLimit(Rare, onErrno(Strong, "", "24", "23")),
 			},
 		},
 		{

@@ -270,7 +270,7 @@ func ncclDeviceSymptoms() []Symptom {
 			Causes: []Cause{
 				{
 					Slug:  "defect:nccl-shared-memory-size",
-					Title: "NCCL before 2.26 asks for more shared memory than this GPU has", Weight: Rare,
+					Title: "NCCL before 2.26.2 asks for more shared memory than this GPU has", Weight: Rare,
 					Clues: []Clue{
 						{
 							Weight: Decisive, Seen: "nccl/shared-memory-exceeds",

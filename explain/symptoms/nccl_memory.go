@@ -37,11 +37,7 @@ func ncclMemorySymptoms() []Symptom {
 					Clues:  []Clue{{Weight: Decisive, Field: "errno", Is: []string{"13", "1", "30"}}},
 					Decide: "touch /dev/shm/x as the user of the job", Remedy: "the permissions of /dev/shm",
 				},
-				{
-					Slug: "file-limit", Title: "too many open files", Weight: Rare,
-					Clues:  []Clue{{Weight: Decisive, Field: "errno", Is: []string{"24", "23"}}},
-					Decide: "ulimit -n in the job", Remedy: "ulimit -n 1048576 for the service that starts the job",
-				},
+				fileLimit(Rare, onErrno(Decisive, "", "24", "23")),
 			},
 		},
 		{

@@ -4,19 +4,6 @@ import "github.com/rdmakit/rdmakit/explain/evidence"
 
 const ncclIBSource = "NVIDIA/nccl, src/transport/net_ib"
 
-// fileLimit returns the cause that the limit of open files is too low.
-func fileLimit() Cause {
-	return Cause{
-		Slug: "file-limit", Title: "the limit of open files is too low", Weight: Common,
-		Clues: []Clue{
-			{Weight: Decisive, Field: "errno", Is: []string{"24", "23"}},
-			{Weight: -Usual, Field: "errno", Is: []string{"11"}},
-		},
-		Decide: "ulimit -n in the job; ls /proc/PID/fd | wc -l",
-		Remedy: "ulimit -n 1048576 (LimitNOFILE of slurmd or containerd, --ulimit nofile of docker)",
-	}
-}
-
 func ncclLimitSymptoms() []Symptom {
 	return []Symptom{
 		{
@@ -42,7 +29,7 @@ func ncclLimitSymptoms() []Symptom {
 					Decide: "ulimit -u in the job; cat /sys/fs/cgroup/pids.max",
 					Remedy: "a higher pids limit of the pod or ulimit -u; OMP_NUM_THREADS=1",
 				},
-				fileLimit(),
+				fileLimit(Common, onErrno(Decisive, "", "24", "23"), onErrno(-Usual, "", "11")),
 				{
 					Slug: "host-memory", Title: "the container's cgroup has no memory left", Weight: Rare,
 					Clues:  []Clue{{Weight: Strong, Field: "errno", Is: []string{"12"}}},
@@ -91,7 +78,7 @@ func ncclLimitSymptoms() []Symptom {
 					Clues:  []Clue{{Weight: Decisive, Field: "errno", Is: []string{"1", "13"}}},
 					Decide: "the container's seccomp profile", Remedy: "a profile that allows sockets",
 				},
-				fileLimit(),
+				fileLimit(Common, onErrno(Decisive, "", "24", "23"), onErrno(-Usual, "", "11")),
 			},
 		},
 	}

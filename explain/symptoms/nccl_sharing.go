@@ -130,14 +130,7 @@ func ncclSharingSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "dead-peer", Title: "the other rank of the node has ended", Weight: Usual,
 					Decide: "the logs of the other ranks of this node", Remedy: "what ended it",
 				},
-				{
-					Slug: "file-limit", Title: "too many open files", Weight: Rare,
-					Clues: []Clue{
-						{Weight: Decisive, Field: "errno", Is: []string{"24", "23"}},
-						{Weight: Decisive, Contains: "(24)"},
-					},
-					Decide: "ulimit -n in the job", Remedy: "ulimit -n 1048576 for the service that starts the job",
-				},
+				fileLimit(Rare, onErrno(Decisive, "", "24", "23"), onText(Decisive, "(24)", "")),
 			},
 		},
 	}

@@ -60,11 +60,7 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 				python.says("ancdata", "received 0 items of ancdata").speaks("file-limit"),
 			},
 			Causes: []Cause{
-				{
-					Slug: "file-limit", Title: "the limit of open files is too small", Weight: Common,
-					Decide: "ulimit -n as the job's user; ls /proc/PID/fd | wc -l",
-					Remedy: "ulimit -n 1048576, LimitNOFILE of the service, or --ulimit nofile of the container",
-				},
+				fileLimit(Common),
 			},
 		},
 		{

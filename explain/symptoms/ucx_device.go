@@ -134,7 +134,7 @@ func ucxDeviceSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "the device's permission (0666), --device /dev/infiniband, or the RDMA device plugin",
 				},
 				oldUserSpace(Usual, Clue{Weight: Hint, Field: "errno", Is: []string{"22", "95", "38", "71"}}),
-				fdLimit(Rare, Clue{Weight: Strong, Field: "errno", Is: []string{"24", "23"}}),
+				fileLimit(Rare, onErrno(Strong, "", "24", "23")),
 			},
 		},
 		{

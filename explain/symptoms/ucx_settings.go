@@ -174,7 +174,7 @@ func ucxSettingSymptoms() []Symptom { //nolint:funlen // a table
 				All:    []string{"the maximal number of files that could be opened simultaneously"},
 				Source: "openucx/ucx, src/ucs/sys/sock.c", Decides: "file-limit",
 			}},
-			Causes: []Cause{fdLimit(Common)},
+			Causes: []Cause{fileLimit(Common)},
 		},
 		{
 			ID: "RDX-432", Name: "ucx-leftovers", Title: "UCX lists what the program left behind at its end",
@@ -249,14 +249,5 @@ func ucxSettingSymptoms() []Symptom { //nolint:funlen // a table
 				Sources: []string{"ai-dynamo/nixl#1561"},
 			}},
 		},
-	}
-}
-
-func fdLimit(weight Weight, clues ...Clue) Cause {
-	return Cause{
-		Slug: "file-limit", Title: "the limit of open files (ulimit -n) is too small for so many connections",
-		Weight: weight,
-		Clues:  clues, Decide: "ulimit -n in the job; ls /proc/PID/fd | wc -l",
-		Remedy: "ulimit -n 1048576 in the job, LimitNOFILE of the service that starts it",
 	}
 }
