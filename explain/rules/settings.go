@@ -7,11 +7,6 @@ import (
 	"github.com/rdmakit/rdmakit/explain/facts"
 )
 
-// gidVariables are the variables with the GID index, by the first part of the kind of a failure.
-var gidVariables = map[string]string{
-	"mooncake": "MC_GID_INDEX", "ucx": "UCX_IB_GID_INDEX", "nvshmem": "NVSHMEM_IB_GID_INDEX",
-}
-
 // remedies are those of causes in the settings of programs, by the first part of the kind of a
 // failure. The rules themselves name the settings of NCCL.
 var remedies = map[string]map[string]string{
@@ -69,8 +64,13 @@ func family(x *facts.Failure) string {
 
 // gidVariable returns the variable that forces a GID index on the program that saw a failure.
 func gidVariable(x *facts.Failure) string {
-	if name, ok := gidVariables[family(x)]; ok {
-		return name
+	switch family(x) {
+	case "mooncake":
+		return "MC_GID_INDEX"
+	case "ucx":
+		return "UCX_IB_GID_INDEX"
+	case "nvshmem":
+		return "NVSHMEM_IB_GID_INDEX"
 	}
 	return "NCCL_IB_GID_INDEX"
 }

@@ -10,10 +10,10 @@ import (
 // rdmaTransports are the beginnings of names of UCX's transports over RDMA.
 var rdmaTransports = [...]string{"rc", "dc", "ud", "ib", "srd", "gga"}
 
-// offered says which kinds of transports a line "no … transport to …" lists.
+// offered is which kinds of transports a line "no … transport to …" lists.
 type offered struct {
 	tcp, loopback, rdma, known bool
-	lacking                    bool // a transport reaches, but can't do what is needed
+	incapable                  bool // a transport reaches, but can't do what is needed
 }
 
 func offeredBy(transports string) offered {
@@ -30,7 +30,7 @@ func offeredBy(transports string) offered {
 		for _, prefix := range rdmaTransports {
 			o.rdma = o.rdma || strings.HasPrefix(transport, prefix)
 		}
-		o.lacking = o.lacking || strings.HasPrefix(why, "no ") && !strings.HasPrefix(why, "not ") &&
+		o.incapable = o.incapable || strings.HasPrefix(why, "no ") && !strings.HasPrefix(why, "not ") &&
 			transport != "self" && transport != "cuda_copy" && transport != "cuda_ipc"
 	}
 	return o
@@ -52,7 +52,7 @@ func findUnreachable(f *facts.Facts) []Finding {
 	c := &candidates{}
 	version := c.add("roce-version-differs", "the ends use different RoCE versions or GIDs", usual)
 	version.opposesIf(o.known && !o.rdma, strong, "no transport over RDMA is in use", x.Event.Place).
-		supportsIf(o.rdma && !o.lacking, hint, "a transport over RDMA is listed as unreachable", x.Event.Place).
+		supportsIf(o.rdma && !o.incapable, hint, "a transport over RDMA is listed as unreachable", x.Event.Place).
 		todo("show_gids on both nodes", "UCX_IB_GID_INDEX=auto, or the same kind of GID").
 		from("openucx/ucx#4619")
 	choice := c.add("interface-choice", "UCX uses an interface that doesn't lead to the peer, or takes it for one: "+
@@ -64,7 +64,7 @@ func findUnreachable(f *facts.Facts) []Finding {
 				"pairs lo with other nodes nor compares subnets").
 		from("openucx/ucx#3513", "openucx/ucx#6695", "openucx/ucx#7599")
 	narrow := c.add("environment-differs", "UCX_TLS or UCX_NET_DEVICES is too narrow, on one side or both", usual)
-	narrow.supportsIf(o.lacking, strong, "a transport is there, but can't do what the program needs",
+	narrow.supportsIf(o.incapable, strong, "a transport is there, but can't do what the program needs",
 		x.Event.Place).
 		todo("env | grep UCX_ and ucx_info -c on both nodes", "unset UCX_TLS, or the same settings with a network "+
 			"transport (rc or tcp) and self, sm, cuda_copy")
