@@ -57,8 +57,8 @@ func callCauses(c *candidates, x *facts.Failure, call string) {
 	errno := x.Event.Fields["errno"]
 	switch call {
 	case "ibv_open_device", "ibv_query_device", "ibv_query_port", "ibv_import_device":
-		c.add("no-device-node", "the container has no /dev/infiniband/uverbs* of that device, or the user no "+
-			"right to it",
+		c.add("no-device-node",
+			"the container has no /dev/infiniband/uverbs* of that device, or the user no right to it",
 			common).
 			supportsIf(errno == "2" || errno == "19" || errno == "13", strong, "errno "+errno, x.Event.Place).
 			todo("ls -l /dev/infiniband; rdmactl detect", "the device in the container, or its permissions")

@@ -109,8 +109,8 @@ func findLocalProtection(f *facts.Facts) []Finding {
 	c.add("memory-freed", "the program freed or unmapped registered memory, or posts a wrong address or key", rare).
 		supportsIf(gdr == nil, hint, "no line shows GPU Direct RDMA").
 		supportsIf(plain, strong, "the program uses verbs itself, and no line shows GPU memory", x.Event.Place).
-		todo("run with host memory; a debugger on the registration", "keep memory registered until its requests "+
-			"have completed")
+		todo("run with host memory; a debugger on the registration",
+			"keep memory registered until its requests have completed")
 	kernelDefect(f, c)
 	return []Finding{{
 		What:    cardOf(x) + " was refused access to its own node's memory",
@@ -189,10 +189,10 @@ func findInvalidRequest(f *facts.Facts) []Finding {
 			mtu.opposes(strong, "NCCL of this version agrees on the smaller MTU", l.Place()...)
 		}
 	}
-	mtu.supportsIf(len(access) > 0 && len(list) > 0, hint, "one end reports an access violation and the other an "+
-		"invalid request").
-		todo("ibv_devinfo | grep active_mtu on both nodes; rdmactl env consensus", "one MTU on all ports, or NCCL "+
-			"2.30").
+	mtu.supportsIf(len(access) > 0 && len(list) > 0, hint,
+		"one end reports an access violation and the other an invalid request").
+		todo("ibv_devinfo | grep active_mtu on both nodes; rdmactl env consensus",
+			"one MTU on all ports, or NCCL 2.30").
 		from("NVIDIA/nccl#1524", "kvcache-ai/Mooncake#3868")
 	rcclFlush(f, c, all)
 	c.add("stale-rkey", "the request names memory, a size or an operation that the peer doesn't allow", rare).
@@ -248,8 +248,8 @@ func findRemoteAccess(f *facts.Facts) []Finding {
 	x := list[0]
 	c := &candidates{}
 	c.add("stale-rkey", "the key is of another device's registration, or the peer freed the memory", common).
-		todo("which device registered the memory whose key was sent; the peer's log", "use the key of the device "+
-			"in use; keep it registered").
+		todo("which device registered the memory whose key was sent; the peer's log",
+			"use the key of the device in use; keep it registered").
 		from("chimera-nas/libevpl#89")
 	c.add("version-mismatch", "the two ends run different versions or settings", rare).
 		supportsIf(versionsDiffer(f), strong, "versions differ").
@@ -354,8 +354,8 @@ func findFlushed(f *facts.Facts) []Finding {
 	x := f.Failures[0]
 	c := &candidates{}
 	c.add("elsewhere", "the cause is in a log that is not here: the peer's, or earlier in this one", common).
-		supports(strong, "status 5 only follows from another error, and no other error is in these "+
-			"logs", x.Event.Place).
+		supports(strong,
+			"status 5 only follows from another error, and no other error is in these logs", x.Event.Place).
 		todo("rdmactl explain with the logs of all ranks: the first status other than 5", "")
 	return []Finding{{
 		What:    fmt.Sprintf("requests of %s were flushed after something else had failed", where(x)),

@@ -67,8 +67,8 @@ func eventRules() []Rule {
 				"doca",
 				"a device-initiated connection failed",
 				func(_ *facts.Facts, c *candidates, x *facts.Failure) {
-					c.add("grh-required", "the port needs a global routing header, which this release doesn't "+
-						"set", common).
+					c.add("grh-required",
+						"the port needs a global routing header, which this release doesn't set", common).
 						supportsIf(x.Event.Fields["code"] == "21", strong, "DOCA failure 21", x.Event.Place).
 						todo("ibv_devinfo -v: GRH required", "a later NCCL; NCCL_GIN_TYPE=2").
 						from("NVIDIA/nccl#2237")
@@ -95,8 +95,8 @@ func eventRules() []Rule {
 				"cts-unused",
 				"NCCL's recovery lost a request",
 				func(_ *facts.Facts, c *candidates, x *facts.Failure) {
-					c.add("defect:nccl-resiliency-cts", "an open defect of NCCL 2.28.9 to 2.30.7 with "+
-						"resiliency", common).
+					c.add("defect:nccl-resiliency-cts",
+						"an open defect of NCCL 2.28.9 to 2.30.7 with resiliency", common).
 						supports(usual, "the line is that of this defect", x.Event.Place).
 						todo("the same job with resiliency off", "resiliency off").
 						from("NVIDIA/nccl#2334")

@@ -52,8 +52,8 @@ func hangRules() []Rule {
 			Sources:     []string{"linux-rdma/perftest"},
 			Find: settingOf("port state", "a port is down", func(c *candidates, e *evidence.Event) {
 				c.add("port-down", "the port isn't active", common).supports(strong, e.Text, e.Place).
-					todo("rdmactl detect; rdmactl doctor --only port-active", "cable, switch port, subnet manager, "+
-						"or another port")
+					todo("rdmactl detect; rdmactl doctor --only port-active",
+						"cable, switch port, subnet manager, or another port")
 			}),
 		},
 		{
@@ -92,8 +92,8 @@ func findSwitchPort(f *facts.Facts) []Finding {
 	if access := firstOf(f, evidence.Setting, "name", "switch port"); access != nil {
 		port.supports(strong, access.Text, access.Place)
 	}
-	port.todo("ping between pods of one node, and the configuration of the switch port", "trunk with the VLAN of "+
-		"the network").
+	port.todo("ping between pods of one node, and the configuration of the switch port",
+		"trunk with the VLAN of the network").
 		from("k8snetworkplumbingwg/sriov-network-device-plugin#422")
 	c.add("rails-not-connected", "the networks of the two interfaces are not connected", usual).
 		todo("ip route get", "connect them")
@@ -125,8 +125,8 @@ func findHang(f *facts.Facts) []Finding {
 		c.add("gpu-hang", "a GPU kernel never ends", usual).
 			todo("nvidia-smi: full utilization at nearly idle power; py-spy dump", "another release of the library")
 		c.add("program-fault", "a rank never came to the operation", usual).
-			supportsIf(ras != nil && ras.Fields["counts"] == "different", hint, "operation counts of the ranks "+
-				"differ", placeOf(ras)...).
+			supportsIf(ras != nil && ras.Fields["counts"] == "different", hint,
+				"operation counts of the ranks differ", placeOf(ras)...).
 			todo("ncclras; the flight recorder", "the rank that lags")
 	}
 	causes := c.causes()

@@ -46,8 +46,8 @@ func driverRules() []Rule {
 					supports(usual, x.Event.Text, x.Event.Place).
 					todo("rdmactl doctor --only acs; lspci -s of the device in the line",
 						"iommu=pt; ACS off between GPU and card; ATS in a VM")
-				c.add("memory-freed", "memory was freed or unmapped while the device still used it: a driver or "+
-					"program", usual).
+				c.add("memory-freed",
+					"memory was freed or unmapped while the device still used it: a driver or program", usual).
 					todo("what ended at that time: dmesg, the program's log",
 						"a newer driver; keep memory registered until its requests have completed")
 			},

@@ -88,15 +88,15 @@ func memoryCauses(f *facts.Facts, c *candidates, list []*facts.Failure) {
 	if l := x.Event.Fields["limit"]; l != "" {
 		lock.supports(strong, "the line names the limit: "+l, x.Event.Place)
 	}
-	lock.todo("ulimit -l inside the launcher and the container, not in a shell of the host; rdmactl doctor --only "+
-		"memlock",
+	lock.todo(
+		"ulimit -l inside the launcher and the container, not in a shell of the host; rdmactl doctor --only memlock",
 		"memlock unlimited for the service that starts the job (slurmd, containerd): limits.conf doesn't reach "+
 			"services").
 		from("NVIDIA/nccl-tests#206", "ai4d-iasc/trixie#81", "NVIDIA/nvidia-container-toolkit#2037")
 	size, err := strconv.Atoi(x.Event.Fields["size"])
 	cma := c.add("no-cma", "the kernel has no memory to pin: no CMA, or too little memory", rare)
-	cma.supportsIf(err == nil && size < smallRegistration && large, strong, "the size is small, and memlock is not "+
-		"the limit", x.Event.Place).
+	cma.supportsIf(err == nil && size < smallRegistration && large, strong,
+		"the size is small, and memlock is not the limit", x.Event.Place).
 		todo("grep -i cma /proc/meminfo; free -m", "a kernel with CMA; more memory")
 	if e := firstOf(f, evidence.Setting, "name", "CmaTotal"); e != nil && e.Fields["value"] == "0" {
 		cma.supports(decisive, "CmaTotal is 0", e.Place)
@@ -126,8 +126,8 @@ func peermem(f *facts.Facts, c *candidates, x *facts.Failure) {
 	}
 	p.supportsIf(fault && !other, strong, "errno 14: the kernel can't pin that address", x.Event.Place).
 		supportsIf(fault && other, hint, "errno 14: the kernel can't pin that address", x.Event.Place).
-		todo("lsmod | grep peermem; rdmactl doctor --only gpudirect", "modprobe nvidia-peermem, or the open kernel "+
-			"modules with DMA-BUF").
+		todo("lsmod | grep peermem; rdmactl doctor --only gpudirect",
+			"modprobe nvidia-peermem, or the open kernel modules with DMA-BUF").
 		from("Mellanox/nv_peer_memory#36", "Mellanox/gpu_direct_rdma_access#5")
 	n := x.Event.Fields["errno"]
 	c.add("driver-refuses", "the card's driver or this rdma-core has no DMA-BUF for memory regions", rare).
@@ -153,12 +153,12 @@ const lowestUVA = 0x7000_0000_0000
 func virtualMemory(f *facts.Facts, c *candidates, x *facts.Failure) {
 	v := c.add("gpu-memory-kind", "the memory is of an allocator with virtual addresses, such as PyTorch's "+
 		"expandable segments, which can't be pinned", rare)
-	v.supportsIf(x.Event.Fields["errno"] == "14", hint+usual, "errno 14: the kernel can't pin that "+
-		"address", x.Event.Place)
+	v.supportsIf(x.Event.Fields["errno"] == "14", hint+usual,
+		"errno 14: the kernel can't pin that address", x.Event.Place)
 	address, err := strconv.ParseUint(strings.TrimPrefix(x.Event.Fields["memory"], "0x"), 16, 64)
 	below := err == nil && address > 0xffff && address < lowestUVA
-	v.supportsIf(below, strong, fmt.Sprintf("the address 0x%x is below those of "+
-		"cudaMalloc, as mapped virtual memory is", address), x.Event.Place)
+	v.supportsIf(below, strong, fmt.Sprintf(
+		"the address 0x%x is below those of cudaMalloc, as mapped virtual memory is", address), x.Event.Place)
 	for _, name := range [...]string{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"} {
 		value, places, ok := variable(f, name)
 		on := ok && strings.Contains(strings.ToLower(value), "expandable_segments:t")
@@ -173,8 +173,8 @@ func virtualMemory(f *facts.Facts, c *candidates, x *facts.Failure) {
 func registerRefused(c *candidates, x *facts.Failure) {
 	switch n := x.Event.Fields["errno"]; n {
 	case "5", "11", "28":
-		c.add("resource-limit", "the card has no more memory keys, or the region is larger than it can "+
-			"register", usual).
+		c.add("resource-limit",
+			"the card has no more memory keys, or the region is larger than it can register", usual).
 			supports(strong, "errno "+n+" comes from the card or its driver", x.Event.Place).
 			todo("dmesg | grep -i -e mkey -e mr; rdma resource show; ibv_devinfo -v: max_mr_size",
 				"smaller and fewer regions, MC_MAX_MR_SIZE with Mooncake; a restart of the node if ended jobs "+
@@ -210,8 +210,9 @@ func findCreate(f *facts.Facts) []Finding {
 	c := &candidates{}
 	memoryCauses(f, c, list)
 	if n := x.Event.Fields["errno"]; n != "" && n != "12" && !unknownToDriver(x) {
-		c.add("device-limit", "more inline data, depth or scatter entries than the device has, or a transport that "+
-			"it doesn't have", usual).
+		c.add("device-limit",
+			"more inline data, depth or scatter entries than the device has, or a transport that it doesn't have",
+			usual).
 			supportsIf(n == "22", strong, "errno 22: an attribute was refused", x.Event.Place).
 			todo("ibv_devinfo -v: max_qp_wr, max_sge, max_cqe", "smaller queues and inline data")
 		refusedCauses(c, x, n)
@@ -227,8 +228,8 @@ func findCreate(f *facts.Facts) []Finding {
 		}
 	}
 	if unknownToDriver(x) {
-		c.add("driver-userspace-mismatch", "rdma-core or MLNX_OFED of the container doesn't fit the driver of the "+
-			"host", common).
+		c.add("driver-userspace-mismatch",
+			"rdma-core or MLNX_OFED of the container doesn't fit the driver of the host", common).
 			supports(strong, "the kernel's driver doesn't know the request", x.Event.Place).
 			todo("ofed_info -s, or the release of rdma-core, in the container and on the host",
 				"user space of the host's release or an older one; UCX_IB_MLX5_DEVX=n").

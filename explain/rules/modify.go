@@ -71,8 +71,8 @@ func findModify(f *facts.Facts) []Finding {
 			why = "not permitted"
 			c.add("not-privileged", "the container or user isn't allowed to", common+strong).
 				supports(strong, "errno "+n, x.Event.Place).
-				todo("capabilities and device cgroup of the container", "IPC_LOCK and the device's permission, or "+
-					"a privileged container").
+				todo("capabilities and device cgroup of the container",
+					"IPC_LOCK and the device's permission, or a privileged container").
 				from("sgl-project/sglang#12533")
 		case "22", "":
 			why = "an attribute was refused"

@@ -43,8 +43,9 @@ func findTestsSilent(f *facts.Facts) []Finding {
 	} else {
 		silentNodes(c)
 	}
-	what := fmt.Sprintf("nccl-tests with %d ranks on %d node(s) printed no result: it stands still, or the log ends "+
-		"early", ranks, len(hosts))
+	what := fmt.Sprintf(
+		"nccl-tests with %d ranks on %d node(s) printed no result: it stands still, or the log ends early",
+		ranks, len(hosts))
 	return []Finding{{What: what, Events: []*evidence.Event{first}, Causes: c.causes()}}
 }
 

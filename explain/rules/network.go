@@ -215,8 +215,8 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 	c.add("missing-library", title, usual).
 		supportsIf(ofCard != nil, strong, "libibverbs could not load the provider of a card", placeOf(ofCard)...).
 		supportsIf(library != nil, decisive, "libibverbs can't be opened", placeOf(library)...).
-		supportsIf(onlyTCP(named), listed, "UCX lists only TCP devices: built or shipped without its InfiniBand "+
-			"modules, or no port is active",
+		supportsIf(onlyTCP(named), listed,
+			"UCX lists only TCP devices: built or shipped without its InfiniBand modules, or no port is active",
 			places(named)...).
 		opposesIf(onlyTCP(named) && down != nil, strong+usual, "a command of libibverbs lists a device",
 			placeOf(down)...).
@@ -241,8 +241,8 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 	container.from("vllm-project/vllm#6610", "getainode/ainode#87")
 	containerDevices(f, container)
 	if len(named) > 0 && !onlyTCP(named) && named[0].Event.Fields["available"] != "" {
-		c.add("wrong-device", "UCX_NET_DEVICES names a device that this node doesn't have, though others are "+
-			"there", common).
+		c.add("wrong-device",
+			"UCX_NET_DEVICES names a device that this node doesn't have, though others are there", common).
 			supports(strong, "UCX lists other devices: "+named[0].Event.Fields["available"], places(named)...).
 			todo("env | grep UCX_NET_DEVICES against ucx_info -d on each node; rdmactl env lint",
 				"a name of the list, with the port (mlx5_0:1); it can differ between nodes")
@@ -315,8 +315,8 @@ func pluginsDiffer(f *facts.Facts) []Finding {
 	c := &candidates{}
 	c.add("networks-mixed", "one node uses an external network plugin, another one NCCL's own transport", common).
 		supports(strong, values(d)).
-		todo("compare the lines NET/Plugin of all nodes; LD_LIBRARY_PATH", "the same plugin on all nodes, or "+
-			"NCCL_NET_PLUGIN=none").
+		todo("compare the lines NET/Plugin of all nodes; LD_LIBRARY_PATH",
+			"the same plugin on all nodes, or NCCL_NET_PLUGIN=none").
 		from("NVIDIA/nccl#1634")
 	return []Finding{{
 		What:   "the nodes of this job use different network plugins",
@@ -432,8 +432,8 @@ func findConnect(f *facts.Facts) []Finding {
 		from("NVIDIA/nccl-tests#162", "ROCm/rccl#328")
 	refused := len(with(list, "errno", "111")) > 0
 	c.add("dead-peer", "the peer's process ended before, or hasn't begun to listen", usual).
-		supportsIf(refused, strong, "the connection was refused: the node is there, nobody "+
-			"listens", places(with(list, "errno", "111"))...).
+		supportsIf(refused, strong,
+			"the connection was refused: the node is there, nobody listens", places(with(list, "errno", "111"))...).
 		opposesIf(len(list) == 0, common, "no connection was tried").
 		todo("the peer's log", "what ended it")
 	c.add("firewall", "a firewall or security group drops the ports", usual).
@@ -513,8 +513,8 @@ func findVersions(f *facts.Facts) []Finding {
 		v.proves(fmt.Sprintf("rank %s has version %s, rank %s has %s", m.Fields["rank"], m.Fields["version"],
 			m.Fields["peerRank"], m.Fields["peerVersion"]), m.Place)
 	}
-	v.supportsIf(len(family) > 0, strong+hint, "an address without family is that of a structure of another "+
-		"version", places(family)...).
+	v.supportsIf(len(family) > 0, strong+hint,
+		"an address without family is that of a structure of another version", places(family)...).
 		supportsIf(versionsDiffer(f), strong, "versions differ").
 		todo("compare the version lines of all nodes; python -c 'import torch; print(torch.cuda.nccl.version())'",
 			"the same version on all nodes").

@@ -150,8 +150,8 @@ func findWatchdog(f *facts.Facts) []Finding {
 		weight = rare
 	}
 	c.add("program-fault", "the ranks call different collectives, or one rank never comes", weight).
-		supportsIf(len(operations) > 1, strong, fmt.Sprintf("the ranks wait for %d different "+
-			"operations", len(operations)), x.Event.Place).
+		supportsIf(len(operations) > 1, strong, fmt.Sprintf(
+			"the ranks wait for %d different operations", len(operations)), x.Event.Place).
 		supportsIf(len(of(f, evidence.TorchMismatch)) > 0, decisive, "PyTorch names the mismatch", x.Event.Place).
 		todo("the flight recorder (TORCH_NCCL_TRACE_BUFFER_SIZE=2000, torchfrtrace): the rank that lags",
 			"the branch or data loader of that rank")
@@ -275,8 +275,8 @@ func findNVSHMEM(f *facts.Facts) []Finding {
 		if y != nil {
 			a.supports(strong, y.Event.Text, y.Event.Place)
 		}
-		a.todo("run once privileged; PeerMappingOverride=1 of the NVIDIA driver", "a privileged container; the "+
-			"driver's option").
+		a.todo("run once privileged; PeerMappingOverride=1 of the NVIDIA driver",
+			"a privileged container; the driver's option").
 			from("sgl-project/sglang#12533")
 		if y == nil && strings.Contains(x.Event.Text, "connect") {
 			c.add("gid-index", "the GID that NVSHMEM uses can't reach the peers", usual).
@@ -318,8 +318,8 @@ func findNVSHMEM(f *facts.Facts) []Finding {
 	}
 	if y := calls["mlx5dv_devx_obj_modify"]; y != nil {
 		c.add("traffic-class-on-infiniband", "NVSHMEM_IB_TRAFFIC_CLASS is set on InfiniBand", common).
-			supportsIf(y.Event.Fields["syndrome"] == "764216", strong+strong, "the syndrome is that of this "+
-				"case", y.Event.Place).
+			supportsIf(y.Event.Fields["syndrome"] == "764216", strong+strong,
+				"the syndrome is that of this case", y.Event.Place).
 			todo("env | grep NVSHMEM_IB_TRAFFIC_CLASS; the link layer", "unset it on InfiniBand").
 			from("NVIDIA/nvshmem#45")
 	}
@@ -342,14 +342,14 @@ func nvshmemModify(c *candidates, x *facts.Failure) {
 	c.add("gid-index", "the GID that NVSHMEM uses can't reach the peer: link-local, RoCE v1, or of another network",
 		usual).
 		supportsIf(silent || n == "22", strong, "errno "+n, x.Event.Place).
-		todo("show_gids on both nodes", "NVSHMEM_IB_GID_INDEX with the index of the RoCE v2 GID; NVSHMEM 3.2.5 or "+
-			"later chooses it").
+		todo("show_gids on both nodes",
+			"NVSHMEM_IB_GID_INDEX with the index of the RoCE v2 GID; NVSHMEM 3.2.5 or later chooses it").
 		from("deepseek-ai/DeepEP#38", "deepseek-ai/DeepEP#17")
 	c.add("rails-not-connected", "cards of different networks are paired: NVSHMEM connects to all peers", usual).
 		supportsIf(noRoute, strong, "errno "+n+": no route from that card to the peer's address", x.Event.Place).
 		supportsIf(silent, hint, "errno 110: the peer's address isn't answered", x.Event.Place).
-		todo("rdmactl cluster verify --hosts NODE1,NODE2", "NVSHMEM_HCA_LIST with the cards that are connected, and "+
-			"NVSHMEM_ENABLE_NIC_PE_MAPPING=1").
+		todo("rdmactl cluster verify --hosts NODE1,NODE2",
+			"NVSHMEM_HCA_LIST with the cards that are connected, and NVSHMEM_ENABLE_NIC_PE_MAPPING=1").
 		from("deepseek-ai/DeepEP#321")
 	c.add("networks-mixed", "InfiniBand on one side, RoCE or another network on the other", rare).
 		todo("rdma link on both nodes", "NVSHMEM_HCA_LIST with cards of one kind")

@@ -47,8 +47,8 @@ func findBond(f *facts.Facts) []Finding {
 			c := &candidates{}
 			b := c.add("one-link-of-bond", "one queue pair for each connection uses one link of the bond", common)
 			b.supports(usual, d.Name+" of "+n.Name+" is a bond", d.Places...).
-				todo("the counters of both ports while the job runs", "NCCL_IB_QPS_PER_CONNECTION=2 or more, and a "+
-					"hash with UDP ports").
+				todo("the counters of both ports while the job runs",
+					"NCCL_IB_QPS_PER_CONNECTION=2 or more, and a hash with UDP ports").
 				from("NVIDIA/nccl#1015")
 			return []Finding{
 				{

@@ -34,8 +34,8 @@ func kernelRules() []Rule {
 			func(c *candidates, x *facts.Failure) {
 				c.add("card-firmware", "the card's firmware stopped working", common+strong).
 					supports(strong, x.Event.Text, x.Event.Place).
-					todo("rdmactl doctor --only devlink-health; mstfwtrace", "reset the card, update its firmware, "+
-						"replace it").
+					todo("rdmactl doctor --only devlink-health; mstfwtrace",
+						"reset the card, update its firmware, replace it").
 					from("charmplusplus/charm#2635")
 				c.add("card-hardware", "the card or its slot is defective", usual).
 					todo("lspci -vvv: AER errors", "replace it")
@@ -64,8 +64,8 @@ func kernelRules() []Rule {
 			func(c *candidates, x *facts.Failure) {
 				c.add("peermem-build", "the module was built for another OFED, or for none", common+strong).
 					proves("the kernel doesn't find the symbol "+x.Event.Fields["symbol"], x.Event.Place).
-					todo("grep ib_register_peer_memory_client /proc/kallsyms", "reinstall the driver after OFED, "+
-						"or use DMA-BUF").
+					todo("grep ib_register_peer_memory_client /proc/kallsyms",
+						"reinstall the driver after OFED, or use DMA-BUF").
 					from("Mellanox/nv_peer_memory#79", "Mellanox/nv_peer_memory#84")
 			},
 		),
@@ -108,8 +108,8 @@ func clusterRules() []Rule {
 					"the error is the one for a new group without a free LID", x.Event.Place).
 					todo("saquery -g | wc -l before and after a restart of OpenSM", "a newer OpenSM").
 					from("linux-rdma/opensm#43")
-				c.add("subnet-manager", "the subnet manager doesn't support these switches, or can't reach "+
-					"them", usual).
+				c.add("subnet-manager",
+					"the subnet manager doesn't support these switches, or can't reach them", usual).
 					todo("rdmactl fabric sm; rdmactl fabric errors", "the vendor's subnet manager").
 					from("linux-rdma/opensm#38")
 			}),
@@ -121,11 +121,11 @@ func clusterRules() []Rule {
 			evidence.K8sVF,
 			[]string{"openshift/sriov-network-operator#243"},
 			func(c *candidates, x *facts.Failure) {
-				c.add("vf-guid", "the virtual function has no GUID, or the subnet manager no "+
-					"virtualization", common+strong).
+				c.add("vf-guid",
+					"the virtual function has no GUID, or the subnet manager no virtualization", common+strong).
 					supports(usual, x.Event.Text, x.Event.Place).
-					todo("rdmactl doctor --only port-active; ip link show: node_guid", "GUIDs for the functions; "+
-						"virt_enabled in the subnet manager").
+					todo("rdmactl doctor --only port-active; ip link show: node_guid",
+						"GUIDs for the functions; virt_enabled in the subnet manager").
 					from("openshift/sriov-network-operator#243", "openshift/sriov-network-device-plugin#20")
 			},
 		),
@@ -193,8 +193,8 @@ func cmaCauses(c *candidates, x *facts.Failure) {
 	event, n := x.Event.Fields["event"], strings.TrimPrefix(x.Event.Fields["error"], "-")
 	switch {
 	case strings.Contains(event, "ADDR_ERROR"):
-		c.add("overlay-address", "the address belongs to an interface without RDMA in this namespace, such as the "+
-			"overlay", common).
+		c.add("overlay-address",
+			"the address belongs to an interface without RDMA in this namespace, such as the overlay", common).
 			supportsIf(n == "19", strong, "errno 19: no RDMA device for that interface", x.Event.Place).
 			todo("ip -br address and rdma link: the interface of the address", "the address on the rail").
 			from("Mellanox/k8s-rdma-sriov-dev-plugin#18")

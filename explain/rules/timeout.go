@@ -177,8 +177,8 @@ func timeoutInfiniBand(f *facts.Facts, c *candidates, s scope) {
 		todo("rdmactl fabric trace NODE1 NODE2, rdmactl fabric sm", "one working subnet manager; let it sweep again").
 		from("linux-rdma/opensm#38")
 	c.add("partition", "the two ports have no partition (P_Key) in common", rare).
-		todo("rdmactl fabric sa paths LID, and the pkeys folders of both ports", "a common partition with full "+
-			"membership")
+		todo("rdmactl fabric sa paths LID, and the pkeys folders of both ports",
+			"a common partition with full membership")
 }
 
 // timeoutCommon are causes on InfiniBand and RoCE.
@@ -204,8 +204,9 @@ func timeoutCommon(f *facts.Facts, c *candidates, list []*facts.Failure, s scope
 		nic.Title = "the card " + name + " or its link"
 	}
 	if name, ok := oneEnd(list); ok && len(nic.For) == 0 {
-		nic.supports(decisive, fmt.Sprintf("all %d failures have %s at one end, and different nodes at the "+
-			"other", len(list), name), places(list[:min(len(list), 3)])...)
+		nic.supports(decisive, fmt.Sprintf(
+			"all %d failures have %s at one end, and different nodes at the other",
+			len(list), name), places(list[:min(len(list), 3)])...)
 		nic.Title = "the card " + name + " or its link"
 	}
 	nic.todo("rdmactl doctor on that node; rdmactl cluster verify names a slow or lossy card",
@@ -228,8 +229,8 @@ func timeoutCommon(f *facts.Facts, c *candidates, list []*facts.Failure, s scope
 			break
 		}
 	}
-	rails.supportsIf(link(list[0]) == facts.LinkInfiniBand && !later, hint, "the ports are of InfiniBand: no address "+
-		"is in the way, so the two have no path").
+	rails.supportsIf(link(list[0]) == facts.LinkInfiniBand && !later, hint,
+		"the ports are of InfiniBand: no address is in the way, so the two have no path").
 		todo("rdmactl cluster verify --hosts NODE1,NODE2: which cards reach each other",
 			"NCCL_CROSS_NIC=0 on rail-only fabrics; NCCL_IB_HCA with the ports that are connected").
 		from("NVIDIA/nccl#2013")

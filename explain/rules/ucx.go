@@ -55,8 +55,8 @@ func findUnreachable(f *facts.Facts) []Finding {
 		supportsIf(o.rdma && !o.incapable, hint, "a transport over RDMA is listed as unreachable", x.Event.Place).
 		todo("show_gids on both nodes", "UCX_IB_GID_INDEX=auto, or the same kind of GID").
 		from("openucx/ucx#4619")
-	choice := c.add("interface-choice", "UCX uses an interface that doesn't lead to the peer, or takes it for one: "+
-		"lo, or one of another subnet", rare)
+	choice := c.add("interface-choice",
+		"UCX uses an interface that doesn't lead to the peer, or takes it for one: lo, or one of another subnet", rare)
 	choice.supportsIf(o.tcp && !o.rdma, usual+hint, "only TCP is in use, and its interface is refused", x.Event.Place).
 		supportsIf(o.loopback, strong, "lo is among the devices for another node", x.Event.Place).
 		todo("ip -br address on both nodes: is the interface in the line in the same subnet?",
@@ -66,8 +66,8 @@ func findUnreachable(f *facts.Facts) []Finding {
 	narrow := c.add("environment-differs", "UCX_TLS or UCX_NET_DEVICES is too narrow, on one side or both", usual)
 	narrow.supportsIf(o.incapable, strong, "a transport is there, but can't do what the program needs",
 		x.Event.Place).
-		todo("env | grep UCX_ and ucx_info -c on both nodes", "unset UCX_TLS, or the same settings with a network "+
-			"transport (rc or tcp) and self, sm, cuda_copy")
+		todo("env | grep UCX_ and ucx_info -c on both nodes",
+			"unset UCX_TLS, or the same settings with a network transport (rc or tcp) and self, sm, cuda_copy")
 	missing := c.add("missing-library", "UCX of one side has no InfiniBand modules, or its container no device", rare)
 	missing.supportsIf(o.known && !o.rdma, hint, "no transport over RDMA is in use", x.Event.Place).
 		todo("ucx_info -d on both sides; rdmactl detect", "UCX's package for InfiniBand and /dev/infiniband")

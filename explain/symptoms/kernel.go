@@ -72,8 +72,9 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 						Weight: Strong, Field: "status", Is: []string{"2", "16386"},
 						Text: "status 2: invalid field in the command",
 					}),
-				maybe(Usual, "target-refuses", "the target's configuration doesn't let this host in, or has no "+
-					"such subsystem", "the target's allowed_hosts and subsystems; /etc/nvme/hostnqn",
+				maybe(Usual, "target-refuses",
+					"the target's configuration doesn't let this host in, or has no such subsystem",
+					"the target's allowed_hosts and subsystems; /etc/nvme/hostnqn",
 					"allow the host's NQN, or attr_allow_any_host; the right subsystem",
 					Clue{
 						Weight: Strong, Field: "status", Is: []string{"386", "388", "16770", "16772"},
@@ -202,18 +203,22 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 					onErrno(Strong, "refused or reset", "111", "104", "5"), onText(Strong, "invalid service ID",
 						"nobody listens on that port")),
 				maybe(Usual, "driver-refuses", "the device or its driver lacks what NVMe needs: memory management "+
-					"extensions (siw, old rxe), or signature offload", "dmesg of host and target: fast "+
-					"registration, MR pool; ibv_devinfo -v", "another device or driver; newer kernel or OFED",
+					"extensions (siw, old rxe), or signature offload",
+					"dmesg of host and target: fast registration, MR pool; ibv_devinfo -v",
+					"another device or driver; newer kernel or OFED",
 					onErrno(Strong, "errno 22: refused by the driver", "22"), onErrno(Hint, "errno 111",
 						"111"),
 					onSeen("linux/nvme-mr-pool", "the pool of memory regions was refused")),
-				maybe(Usual, "overlay-address", "the address isn't on an RDMA interface of this node or of the "+
-					"target", "ip route get ADDRESS; rdma link", "the target's RDMA address, over the RDMA "+
-					"interface (host-traddr)", onErrno(Strong, "errno 19: no device", "19", "99", "101"),
+				maybe(Usual, "overlay-address",
+					"the address isn't on an RDMA interface of this node or of the target",
+					"ip route get ADDRESS; rdma link",
+					"the target's RDMA address, over the RDMA interface (host-traddr)",
+					onErrno(Strong, "errno 19: no device", "19", "99", "101"),
 					onErrno(Hint, "errno 104", "104")),
-				maybe(Rare, "udp-blocked", "the target doesn't answer: UDP 4791 is dropped, or the networks "+
-					"aren't connected", "rdmactl doctor --probe PEER", "the path", onErrno(Strong,
-					"errno 110: no answer", "110")),
+				maybe(Rare, "udp-blocked",
+					"the target doesn't answer: UDP 4791 is dropped, or the networks aren't connected",
+					"rdmactl doctor --probe PEER", "the path", onErrno(Strong,
+						"errno 110: no answer", "110")),
 				maybe(Rare, "target-refuses", "the controller exists already, or the target refuses the host",
 					"nvme list-subsys; the target's log",
 					"nvme disconnect first", onErrno(Strong, "errno 114: already connected", "114")),
@@ -255,8 +260,8 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 					"Failed to open /dev/nvme-fabrics: No such file").speaks("module-missing"),
 			},
 			Causes: []Cause{
-				maybe(Common, "module-missing", "nvme_rdma (host) or nvmet_rdma (target) isn't loaded: with OFED "+
-					"it must be installed with it",
+				maybe(Common, "module-missing",
+					"nvme_rdma (host) or nvmet_rdma (target) isn't loaded: with OFED it must be installed with it",
 					"modprobe nvme_rdma; dmesg: disagrees about version of symbol",
 					"modprobe nvme_rdma; mlnxofedinstall --with-nvmf"),
 			},
@@ -339,8 +344,9 @@ func kernelNFS() []Symptom {
 					onErrno(Strong, "errno 111: refused", "111"), onText(Strong, "rejected",
 						"the server rejected the connection")),
 				maybe(Usual, "udp-blocked", "the server doesn't answer over RDMA",
-					"rdmactl doctor --probe PEER; rping", "the RDMA path; the address of the RDMA interface in "+
-						"the mount", onErrno(Strong, "errno 101: unreachable", "101", "110")),
+					"rdmactl doctor --probe PEER; rping",
+					"the RDMA path; the address of the RDMA interface in the mount",
+					onErrno(Strong, "errno 101: unreachable", "101", "110")),
 				maybe(Usual, "dead-peer", "the other side closed the connection", "the other side's dmesg",
 					"what it says",
 					onErrno(Strong, "errno 103: aborted", "103", "107")),
@@ -357,9 +363,10 @@ func kernelNFS() []Symptom {
 				says(Kernel, "nfsd-rdma", "nfs-utils, utils/nfsd/nfssvc.c", "Unable to request RDMA services"),
 			},
 			Causes: []Cause{
-				maybe(Common, "module-missing", "rpcrdma (svcrdma) isn't loaded, or was built for other RDMA "+
-					"modules", "modprobe rpcrdma; dmesg", "modprobe rpcrdma; with OFED its package nfs-rdma "+
-					"(mlnx-nfsrdma); or rdma=n in /etc/nfs.conf",
+				maybe(Common, "module-missing",
+					"rpcrdma (svcrdma) isn't loaded, or was built for other RDMA modules",
+					"modprobe rpcrdma; dmesg",
+					"modprobe rpcrdma; with OFED its package nfs-rdma (mlnx-nfsrdma); or rdma=n in /etc/nfs.conf",
 					onErrno(Strong, "errno 93: the transport isn't known", "93")),
 				maybe(Rare, "overlay-address", "no RDMA device can be bound", "rdma link", "an RDMA device",
 					onErrno(Strong, "errno 19", "19")),
@@ -391,8 +398,9 @@ func kernelLustre() []Symptom { //nolint:funlen // a table
 					"ip -br address; systemctl restart lnet now that it is up",
 					"order lnet.service after the network (After=network-online.target, and the interface's "+
 						"device unit), or retry"),
-				maybe(Usual, "interface-choice", "the name in lnet.conf or in options lnet networks= isn't that "+
-					"of this node", "ip link; lnetctl net show",
+				maybe(Usual, "interface-choice",
+					"the name in lnet.conf or in options lnet networks= isn't that of this node",
+					"ip link; lnetctl net show",
 					"the name of the interface on this node"),
 				maybe(Rare, "module-missing", "the card's driver or ib_ipoib isn't loaded",
 					"ibstat; lsmod | grep ib_ipoib", "load it"),
@@ -467,8 +475,9 @@ func kernelLustre() []Symptom { //nolint:funlen // a table
 				says(Kernel, "lnet-fmr", knLNet, "kiblnd_create_fmr_pool()", "Failed"),
 			},
 			Causes: []Cause{
-				maybe(Common, "device-limit", "peer_credits, concurrent_sends or map_on_demand ask for deeper "+
-					"queues than the card has", "ibv_devinfo -v: max_qp_wr; options ko2iblnd",
+				maybe(Common, "device-limit",
+					"peer_credits, concurrent_sends or map_on_demand ask for deeper queues than the card has",
+					"ibv_devinfo -v: max_qp_wr; options ko2iblnd",
 					"smaller values, the same on all nodes", onErrno(Strong, "errno 12 or 22", "12", "22")),
 				maybe(Rare, "resource-limit", "the card has no more queue pairs", "rdma resource show",
 					"fewer peers or other users"),

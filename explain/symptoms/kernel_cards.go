@@ -85,8 +85,9 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 					"Power budget exceeded").decides("cable"),
 			},
 			Causes: []Cause{
-				maybe(Common+Strong, "cable", "cable or transceiver: not supported, not readable, too hot, or "+
-					"unplugged, as the line says", "ethtool -m INTERFACE; mlxlink -d DEVICE",
+				maybe(Common+Strong, "cable",
+					"cable or transceiver: not supported, not readable, too hot, or unplugged, as the line says",
+					"ethtool -m INTERFACE; mlxlink -d DEVICE",
 					"reseat or replace it; a type that card and switch support"),
 			},
 		},
@@ -105,12 +106,12 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 				says(Kernel, "umr-wait", "Linux, drivers/infiniband/hw/mlx5/umr.c", "reg umr failed"),
 			},
 			Causes: []Cause{
-				maybe(Common+Strong, "resource-limit", "the card has no more memory keys: too many registrations, "+
-					"or keys that processes have leaked",
+				maybe(Common+Strong, "resource-limit",
+					"the card has no more memory keys: too many registrations, or keys that processes have leaked",
 					"rdma resource show mr; cat /sys/kernel/debug/mlx5/*/mr_cache",
 					"fewer and larger registrations; end the processes that hold them, reload mlx5_ib or reboot"),
-				maybe(Usual, "card-firmware", "the firmware refuses", "the mlx5_cmd lines in dmesg: status and "+
-					"syndrome", "newer firmware"),
+				maybe(Usual, "card-firmware", "the firmware refuses",
+					"the mlx5_cmd lines in dmesg: status and syndrome", "newer firmware"),
 			},
 		},
 	}
@@ -147,8 +148,9 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 					"FW STALL Detected").decides("card-firmware"),
 			},
 			Causes: []Cause{
-				maybe(Common, "card-firmware", "the card's firmware hangs, or driver and firmware are of "+
-					"different packages", "ethtool -i; niccli or bnxtnvm; devlink health show",
+				maybe(Common, "card-firmware",
+					"the card's firmware hangs, or driver and firmware are of different packages",
+					"ethtool -i; niccli or bnxtnvm; devlink health show",
 					"driver, libbnxt_re and firmware of one package; reset the card"),
 				maybe(Rare, "rdma-off", "RDMA is off in the card's configuration", "niccli --getoption support_rdma",
 					"niccli --setoption support_rdma=1, and reboot"),
@@ -180,12 +182,13 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 				maybe(Usual, "card-firmware", "firmware or driver of the card don't fit or hang",
 					"ethtool -i; dmesg | grep -E 'ice|irdma'",
 					"ice, irdma, NVM and DDP of one Intel release"),
-				maybe(Rare, "missing-library", "the DDP package isn't there, so the card runs in safe mode "+
-					"without RDMA", "ls /lib/firmware/intel/ice/ddp", "install it (linux-firmware), in the "+
-					"initramfs, too"),
+				maybe(Rare, "missing-library",
+					"the DDP package isn't there, so the card runs in safe mode without RDMA",
+					"ls /lib/firmware/intel/ice/ddp",
+					"install it (linux-firmware), in the initramfs, too"),
 				maybe(Rare, "rdma-off", "RDMA is off for the card (UEFI or devlink)",
-					"devlink dev param; devlink port", "devlink dev param set enable_roce or enable_iwarp; the "+
-						"UEFI's setting"),
+					"devlink dev param; devlink port",
+					"devlink dev param set enable_roce or enable_iwarp; the UEFI's setting"),
 				maybe(Rare, "resource-limit", "no interrupt vectors left", "dmesg",
 					"fewer virtual functions or queues"),
 			},
@@ -207,8 +210,9 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 					"Failed to pin and map user space memory", "efa").speaks("memlock"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "memlock", "memory can't be pinned: the limit of locked memory, or GPU memory "+
-					"without p2p", "ulimit -l; modinfo efa: p2p",
+				maybe(Usual, "memlock",
+					"memory can't be pinned: the limit of locked memory, or GPU memory without p2p",
+					"ulimit -l; modinfo efa: p2p",
 					"memlock unlimited; an efa driver with GPU Direct"),
 				maybe(Usual, "resource-limit", "the adapter has no more regions or queue pairs",
 					"rdma resource show", "fewer and larger registrations; huge pages"),
@@ -239,8 +243,8 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				maybe(Common+Strong, "card-firmware", "the card's firmware stopped answering",
-					"dmesg around; devlink health show", "reset the card; newer firmware and driver; replace it "+
-						"if it comes back"),
+					"dmesg around; devlink health show",
+					"reset the card; newer firmware and driver; replace it if it comes back"),
 				maybe(Usual, "card-hardware", "PCIe errors or power", "dmesg: AER; lspci -vvv",
 					"slot, power or card"),
 			},
@@ -260,8 +264,8 @@ func kernelSoft() []Symptom {
 				says(Kernel, "rxe-ipv6", knRxe+"/rxe/rxe_net.c", "Failed to create IPv6 UDP tunnel").speaks("ipv6-off"),
 				says(Kernel, "rxe-ipv4", knRxe+"/rxe/rxe_net.c",
 					"Failed to create IPv4 UDP tunnel").speaks("port-in-use"),
-				says(Kernel, "rxe-insert", "kmod, modprobe", "could not insert 'rdma_rxe'").not("Address " +
-					"family").as(evidence.Failed),
+				says(Kernel, "rxe-insert", "kmod, modprobe", "could not insert 'rdma_rxe'").not(
+					"Address family").as(evidence.Failed),
 				says(Kernel, "rxe-address-family", "kmod, modprobe", "could not insert 'rdma_rxe'",
 					"Address family not supported").decides("ipv6-off"),
 				says(Kernel, "rxe-configured", knRxe+"/rxe/rxe.c", "already configured on",
@@ -278,9 +282,10 @@ func kernelSoft() []Symptom {
 				maybe(Usual, "version-mismatch", "rxe_cfg or librxe are older than the kernel's rdma_rxe",
 					"rdma link; rdma --version", "rdma link add rxe0 type rxe netdev INTERFACE (iproute2 5.0 or "+
 						"later), with rdma-core's provider"),
-				maybe(Rare, "ipv6-off", "IPv6 is off on this node (ipv6.disable=1), and this kernel's rdma_rxe "+
-					"needs it", "cat /proc/cmdline", "sysctl net.ipv6.conf.all.disable_ipv6=1 in place of "+
-					"ipv6.disable=1, or a newer kernel"),
+				maybe(Rare, "ipv6-off",
+					"IPv6 is off on this node (ipv6.disable=1), and this kernel's rdma_rxe needs it",
+					"cat /proc/cmdline",
+					"sysctl net.ipv6.conf.all.disable_ipv6=1 in place of ipv6.disable=1, or a newer kernel"),
 				maybe(Rare, "port-in-use", "something else has UDP port 4791", "ss -ulnp | grep 4791", "end it"),
 				maybe(Rare, "interface-choice", "the interface has a device already, or is virtual (VLAN, bond)",
 					"rdma link", "the physical interface"),

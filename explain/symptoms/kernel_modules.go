@@ -20,8 +20,9 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 					"Loading of module with unavailable key is rejected").decides("module-signature"),
 			},
 			Causes: []Cause{
-				maybe(Common, "module-signature", "Secure Boot is on, and the module isn't signed with an "+
-					"enrolled key", "mokutil --sb-state; modinfo -F signer MODULE",
+				maybe(Common, "module-signature",
+					"Secure Boot is on, and the module isn't signed with an enrolled key",
+					"mokutil --sb-state; modinfo -F signer MODULE",
 					"mokutil --import the vendor's key (OFED: mlnx_signing_key_pub.der; DKMS: mok.pub), or Secure "+
 						"Boot off"),
 			},
@@ -81,8 +82,9 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 				says(Kernel, "module-not-found-nv", "kmod, modprobe", "Module nv_peer_mem not found"),
 			},
 			Causes: []Cause{
-				maybe(Common+Usual, "module-missing", "no package with that module is installed for the running "+
-					"kernel", "uname -r; find /lib/modules/$(uname -r) -name 'MODULE.ko*'",
+				maybe(Common+Usual, "module-missing",
+					"no package with that module is installed for the running kernel",
+					"uname -r; find /lib/modules/$(uname -r) -name 'MODULE.ko*'",
 					"linux-modules-extra-$(uname -r) or kernel-modules-extra; OFED or the NVIDIA driver rebuilt "+
 						"for this kernel"),
 			},
@@ -112,8 +114,9 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				maybe(Usual, "peermem-build", "the module was built for another ib_core or NVIDIA driver",
 					"dmesg | grep -i peer; modinfo nvidia_peermem", "reinstall the driver after OFED, or use DMA-BUF"),
-				maybe(Rare, "gdr-off", "the GPU's memory can't be pinned: not enough BAR1, another allocator, or "+
-					"the process is ending", "nvidia-smi -q: BAR1",
+				maybe(Rare, "gdr-off",
+					"the GPU's memory can't be pinned: not enough BAR1, another allocator, or the process is ending",
+					"nvidia-smi -q: BAR1",
 					"smaller buffers, the default allocator"),
 				maybe(Rare, "acs", "the IOMMU or the topology forbids the mapping", "rdmactl doctor --only acs",
 					"iommu=pt; ACS off between GPU and card"),
@@ -141,8 +144,9 @@ func kernelHost() []Symptom {
 				says(Kernel, "recovery-failed", "Linux, drivers/pci/pcie/err.c", "AER: device recovery failed"),
 			},
 			Causes: []Cause{
-				maybe(Common+Strong, "card-hardware", "the device lost its PCIe link: seat, riser, power, heat, "+
-					"or a defect", "dmesg before; lspci -vvv of the port above; the BMC's log",
+				maybe(Common+Strong, "card-hardware",
+					"the device lost its PCIe link: seat, riser, power, heat, or a defect",
+					"dmesg before; lspci -vvv of the port above; the BMC's log",
 					"reseat or replace it; firmware of the switch or board"),
 			},
 		},
@@ -224,11 +228,13 @@ func kernelGPU() []Symptom {
 				says(Kernel, "gpu-lost-nvml", "NVIDIA, NVML", "GPU is lost", "NVML: "),
 			},
 			Causes: []Cause{
-				maybe(Common, "gpu-hardware", "the GPU is gone from PCIe or its firmware doesn't start: power, heat, "+
-					"seat or a defect", "nvidia-smi -q; dmesg: Xid, AER; the BMC's log",
+				maybe(Common, "gpu-hardware",
+					"the GPU is gone from PCIe or its firmware doesn't start: power, heat, seat or a defect",
+					"nvidia-smi -q; dmesg: Xid, AER; the BMC's log",
 					"drain the node; reset or power cycle; replace the GPU"),
-				maybe(Rare, "driver-mismatch", "the driver's module and its libraries are of different releases: "+
-					"updated without a reboot", "cat /proc/driver/nvidia/version; nvidia-smi",
+				maybe(Rare, "driver-mismatch",
+					"the driver's module and its libraries are of different releases: updated without a reboot",
+					"cat /proc/driver/nvidia/version; nvidia-smi",
 					"reload the modules or reboot; the same driver in the container"),
 			},
 		},

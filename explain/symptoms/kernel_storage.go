@@ -26,8 +26,9 @@ func kernelOthers() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				maybe(Usual, "subnet-manager", "the subnet manager knows no path to the target's GID",
 					"rdmactl fabric sa paths LID; ibsrpdm -c", "the target's port active, the right dgid and pkey"),
-				maybe(Usual, "target-refuses", "the target has no such ioc_guid, or no access list for this "+
-					"initiator", "targetcli: acls; dmesg of the target",
+				maybe(Usual, "target-refuses",
+					"the target has no such ioc_guid, or no access list for this initiator",
+					"targetcli: acls; dmesg of the target",
 					"an ACL for the initiator's port ID, or generate_node_acls=1"),
 				maybe(Rare, "dead-peer", "the target is gone", "its state", "what it says"),
 			},
@@ -43,8 +44,8 @@ func kernelOthers() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				maybe(Usual, "nobody-listens", "the target doesn't listen with iSER on that address",
-					"targetcli: enable_iser on the portal", "enable_iser boolean=true on the portal of the RDMA "+
-						"address"),
+					"targetcli: enable_iser on the portal",
+					"enable_iser boolean=true on the portal of the RDMA address"),
 				maybe(Usual, "overlay-address", "the address isn't on an RDMA interface",
 					"rdma link; ip -br address", "the RDMA address"),
 				maybe(Rare, "module-missing", "ib_iser or ib_isert isn't loaded", "lsmod | grep ib_iser",
@@ -69,8 +70,9 @@ func kernelOthers() []Symptom { //nolint:funlen // a table
 				maybe(Usual, "overlay-address", "the server's address isn't reached over an RDMA interface",
 					"ip route get ADDRESS; rdma link", "the RDMA address in the mount", onErrno(Strong,
 						"errno 19: no device", "19")),
-				maybe(Usual, "nobody-listens", "the server offers no SMB Direct on that address (port 445, iWARP "+
-					"5445)", "Get-SmbServerNetworkInterface, or ksmbd's interfaces",
+				maybe(Usual, "nobody-listens",
+					"the server offers no SMB Direct on that address (port 445, iWARP 5445)",
+					"Get-SmbServerNetworkInterface, or ksmbd's interfaces",
 					"RDMA enabled on the server's interface"),
 				maybe(Rare, "driver-refuses", "the device has no fast registration", "ibv_devinfo -v",
 					"another device"),
@@ -111,10 +113,11 @@ func kernelOthers() []Symptom { //nolint:funlen // a table
 				says(Kernel, "beegfs-ibv-params", "ThinkParQ/beegfs", "IBVSocket_", "failed").as(evidence.Failed),
 			},
 			Causes: []Cause{
-				maybe(Usual, "module-build", "the client's module is built against another RDMA stack than the "+
-					"one loaded (in-box or OFED)", "dmesg: disagrees about version of symbol; "+
-					"/etc/beegfs/beegfs-client-autobuild.conf", "OFED_INCLUDE_PATH of the OFED in use, or "+
-					"none, then /etc/init.d/beegfs-client rebuild"),
+				maybe(Usual, "module-build",
+					"the client's module is built against another RDMA stack than the one loaded (in-box or OFED)",
+					"dmesg: disagrees about version of symbol; "+
+						"/etc/beegfs/beegfs-client-autobuild.conf",
+					"OFED_INCLUDE_PATH of the OFED in use, or none, then /etc/init.d/beegfs-client rebuild"),
 				maybe(Usual, "missing-library", "the servers lack libbeegfs-ib, or connUseRDMA is off",
 					"beegfs-net; packages", "install libbeegfs-ib on all servers"),
 				maybe(Rare, "device-limit", "connRDMABufNum or connRDMABufSize ask for too much",
@@ -137,8 +140,8 @@ func kernelIPoIB() []Symptom {
 				says(Kernel, "ipoib-attach", knIPoIB+"/ipoib_multicast.c", "couldn't attach QP to multicast group"),
 			},
 			Causes: []Cause{
-				maybe(Rare, "opensm-mlid-leak", "OpenSM has no multicast LIDs left: they leak when groups are "+
-					"left in part",
+				maybe(Rare, "opensm-mlid-leak",
+					"OpenSM has no multicast LIDs left: they leak when groups are left in part",
 					"OpenSM's log: ERR 1B19, mlids are taken; saquery -g | wc -l before and after its restart",
 					"a newer OpenSM",
 					Clue{Weight: Decisive, Seen: "opensm.error", SeenField: "code", SeenIs: []string{"1B19"}}),
@@ -183,8 +186,9 @@ func kernelIPoIB() []Symptom {
 				maybe(Usual, "card-firmware", "the card's firmware or driver lost an event or hangs",
 					"dmesg around; devlink health show; rdmactl doctor --only devlink-health",
 					"newer firmware and driver; a reset of the card"),
-				maybe(Usual, "congestion", "pause frames of the switch or of a slow receiver stop the port (PFC "+
-					"storm)", "ethtool -S: rx_pause, rx_prio*_pause, tx_pause_storm",
+				maybe(Usual, "congestion",
+					"pause frames of the switch or of a slow receiver stop the port (PFC storm)",
+					"ethtool -S: rx_pause, rx_prio*_pause, tx_pause_storm",
 					"the receiver that pauses; the PFC watchdog of the switch"),
 			},
 		},

@@ -89,8 +89,8 @@ func smStart() []Symptom {
 				says(OpenSM, "cas-names", smVendor, "umad_get_cas_names failed"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "wrong-device", "the GUID in the configuration isn't that of a port of this "+
-					"node: another card, or a new one",
+				maybe(Usual, "wrong-device",
+					"the GUID in the configuration isn't that of a port of this node: another card, or a new one",
 					"ibstat -p against guid in /etc/opensm/opensm.conf or PORTS in its service",
 					"the right GUID, or none",
 					onLine(Strong, "guid-not-found", "the configured GUID isn't there")),
@@ -106,8 +106,8 @@ func smStart() []Symptom {
 			Sources:     []string{smState}, Standing: evidence.Origin,
 			Lines: []Line{says(OpenSM, "sm-port-down", smState, "SM port is down")},
 			Causes: []Cause{
-				maybe(Common+Usual, "port-down", "the link of the manager's port is down: cable, switch port, or "+
-					"the wrong port is configured",
+				maybe(Common+Usual, "port-down",
+					"the link of the manager's port is down: cable, switch port, or the wrong port is configured",
 					"ibstat on that node: Physical state; the switch's port",
 					"the cable or switch port, or -g with a port that has a link"),
 			},
@@ -155,13 +155,13 @@ func smFabric() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				maybe(Usual, "subnet-manager", "this subnet manager asks for what the switches or cards don't "+
-					"support: they are of another generation", "the attribute in the line; the releases of OpenSM "+
-					"and of the switches",
+					"support: they are of another generation",
+					"the attribute in the line; the releases of OpenSM and of the switches",
 					"a newer OpenSM, or the subnet manager of the vendor",
 					Clue{Weight: Strong, Seen: "opensm.error", SeenField: "code", SeenIs: []string{"3111"}},
 					onText(-Hint, "SubnGet(NodeInfo)", "each node must answer SubnGet(NodeInfo)")),
-				maybe(Usual, "cable", "the link on the path is bad", "rdmactl fabric errors; rdmactl fabric trace "+
-					"to the node in the line",
+				maybe(Usual, "cable", "the link on the path is bad",
+					"rdmactl fabric errors; rdmactl fabric trace to the node in the line",
 					"the cable or port"),
 				maybe(Usual, "card-firmware", "the node's card or the switch hangs, or the node is off or booting",
 					"rdmactl fabric ping NODE; the node's dmesg", "reset the card or switch, update its firmware"),
@@ -205,8 +205,8 @@ func smFabric() []Symptom { //nolint:funlen // a table
 				says(OpenSM, "join-broadcast", smGroups, "ERR 1B1B: "),
 			},
 			Causes: []Cause{
-				maybe(Usual, "multicast-group", "the port is slower, or has a smaller MTU, than the group, or "+
-					"asks for other values",
+				maybe(Usual, "multicast-group",
+					"the port is slower, or has a smaller MTU, than the group, or asks for other values",
 					"saquery -g: rate and MTU of the group; ibportstate of the port",
 					"a group with the rate and MTU of the slowest port (partitions.conf: ipoib, rate=, mtu=)"),
 				maybe(Usual, "pkey", "the port isn't a full member of the group's partition",

@@ -33,8 +33,8 @@ func smTools() []Symptom { //nolint:funlen // a table
 					"lsmod | grep ib_umad",
 					"modprobe ib_umad; add it to /etc/rdma/modules/rdma.conf", onErrno(Hint, "no such file", "2")),
 				maybe(Usual, "port-link-type", "the tool takes the first port, and that is Ethernet (RoCE) or down",
-					"ibstat: Link layer; -C DEVICE -P PORT", "-C and -P of an InfiniBand port; on RoCE these "+
-						"tools have nothing to ask"),
+					"ibstat: Link layer; -C DEVICE -P PORT",
+					"-C and -P of an InfiniBand port; on RoCE these tools have nothing to ask"),
 				maybe(Rare, "no-device-node", "the container has no umad devices", "ls /dev/infiniband",
 					"the devices in the container"),
 			},
@@ -53,8 +53,9 @@ func smTools() []Symptom { //nolint:funlen // a table
 				maybe(Common, "port-link-type", "the port is Ethernet (RoCE): it has no subnet management",
 					"ibstat: Link layer; -C DEVICE -P PORT",
 					"-C with a device whose link layer is InfiniBand; on RoCE use ethtool and the switches"),
-				maybe(Usual, "version-mismatch", "the kernel's MAD layer refuses: modules of another OFED, or a "+
-					"kernel with a defect", "uname -r; modinfo ib_umad ib_core",
+				maybe(Usual, "version-mismatch",
+					"the kernel's MAD layer refuses: modules of another OFED, or a kernel with a defect",
+					"uname -r; modinfo ib_umad ib_core",
 					"modules of one source; another kernel"),
 			},
 		},
@@ -104,8 +105,9 @@ func smTools() []Symptom { //nolint:funlen // a table
 				maybe(Common, "subnet-manager", "no subnet manager runs on this fabric, or it doesn't answer",
 					"rdmactl fabric sm; sminfo; ibstat: SM lid",
 					"start or restart the subnet manager"),
-				maybe(Rare, "pkey", "the port isn't a member of the default partition, through which "+
-					"subnet administration is asked", "cat /sys/class/infiniband/*/ports/1/pkeys/*",
+				maybe(Rare, "pkey",
+					"the port isn't a member of the default partition, through which subnet administration is asked",
+					"cat /sys/class/infiniband/*/ports/1/pkeys/*",
 					"the default partition in partitions.conf: limited membership (0x7fff) is enough for queries"),
 			},
 		},
@@ -119,11 +121,13 @@ func smTools() []Symptom { //nolint:funlen // a table
 				says(OpenSM, "ib-device-port", smDiags, "' has no port number "),
 			},
 			Causes: []Cause{
-				maybe(Usual, "wrong-device", "the name isn't that of a device of this node: persistent "+
-					"names (udev) rename mlx5_0 to ibp…", "ibv_devices; rdma link",
+				maybe(Usual, "wrong-device",
+					"the name isn't that of a device of this node: persistent names (udev) rename mlx5_0 to ibp…",
+					"ibv_devices; rdma link",
 					"the name of this node, or NAME_FALLBACK in 60-rdma-persistent-naming.rules"),
-				maybe(Rare, "defect:ibstat-rate", "libibumad before release 16 fails on a port without a cable, "+
-					"whose rate can't be read", "ibstat --version; cat /sys/class/infiniband/DEVICE/ports/1/rate",
+				maybe(Rare, "defect:ibstat-rate",
+					"libibumad before release 16 fails on a port without a cable, whose rate can't be read",
+					"ibstat --version; cat /sys/class/infiniband/DEVICE/ports/1/rate",
 					"rdma-core 16 or later; plug in the cable"),
 			},
 		},

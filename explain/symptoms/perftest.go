@@ -33,13 +33,14 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 				maybe(Rare, "vf-guid", "the virtual function has no GUID, so the subnet manager doesn't bring it up",
 					"ip link show: node_guid; ibstat", "a GUID for the function; virt_enabled in the subnet manager",
 					Clue{Weight: Decisive, Seen: "k8s.vf"}),
-				maybe(Common, "port-down", "the port is down: no cable, the interface is off, or it is the wrong "+
-					"port or device", "rdmactl detect; ibv_devinfo; ip link",
+				maybe(Common, "port-down",
+					"the port is down: no cable, the interface is off, or it is the wrong port or device",
+					"rdmactl detect; ibv_devinfo; ip link",
 					"ip link set INTERFACE up, the cable, or another device and port (-d, -i)",
 					onText(Strong, "state is Down", "the port is down")),
 				maybe(Usual, "subnet-manager", "no subnet manager has brought the port up",
-					"rdmactl fabric sm; ibstat: Initializing", "start a subnet manager on the fabric (opensm, or "+
-						"the switch's)",
+					"rdmactl fabric sm; ibstat: Initializing",
+					"start a subnet manager on the fabric (opensm, or the switch's)",
 					onText(Strong+Usual, "state is Init", "the link is up and waits for a subnet manager"),
 					onText(Strong, "state is Arm", "the subnet manager has not finished")),
 			},
@@ -57,8 +58,9 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 				says(Perftest, "query-port", ptParams, "Error when trying to query port"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "missing-library", "no provider of libibverbs for the device, or another rdma-core "+
-					"than the kernel's driver", "ibv_devices; IBV_SHOW_WARNINGS=1 ibv_devices",
+				maybe(Usual, "missing-library",
+					"no provider of libibverbs for the device, or another rdma-core than the kernel's driver",
+					"ibv_devices; IBV_SHOW_WARNINGS=1 ibv_devices",
 					"install the provider (ibverbs-providers, libibverbs) of the same release as the driver",
 					onSeen("verbs/no-userspace-driver", "libibverbs has no provider for the device"),
 					onSeen("verbs/load-driver", "libibverbs can't load a provider")),
@@ -90,8 +92,9 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 					as(evidence.Failed),
 			},
 			Causes: []Cause{
-				maybe(Common+Strong, "driver-refuses", "the device, its driver or the build of perftest doesn't "+
-					"have this transport, verb or option", "ibv_devinfo -v; perftest's own release and options",
+				maybe(Common+Strong, "driver-refuses",
+					"the device, its driver or the build of perftest doesn't have this transport, verb or option",
+					"ibv_devinfo -v; perftest's own release and options",
 					"another transport (-c RC), verb or option; a newer driver and perftest built with it"),
 			},
 		},
@@ -126,8 +129,9 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 					speaks("pkey"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "missing-library", "perftest was built without support for this GPU: packages of "+
-					"distributions have none", "ib_write_bw --help | grep use_",
+				maybe(Usual, "missing-library",
+					"perftest was built without support for this GPU: packages of distributions have none",
+					"ib_write_bw --help | grep use_",
 					"build it: ./configure CUDA_H_PATH=/usr/local/cuda/include/cuda.h --enable-cudart, or "+
 						"--enable-rocm"),
 				maybe(Rare, "setting-invalid", "the options don't fit each other or this release, or are in the "+
@@ -167,8 +171,8 @@ func perftestPeers() []Symptom { //nolint:funlen // a table
 				maybe(Common+Hint, "dead-peer", "the other side ended with an error of its own: its output names it",
 					"the output of the other side; run both with the same options and -F",
 					"what the other side reports"),
-				maybe(Usual, "version-mismatch", "different releases of perftest, or different options, on the "+
-					"two sides",
+				maybe(Usual, "version-mismatch",
+					"different releases of perftest, or different options, on the two sides",
 					"ib_write_bw --version on both; compare the two command lines", "the same release and options"),
 				maybe(Rare, "rails-not-connected", "the RDMA ports don't reach each other, so the peer gave up",
 					"rdmactl connect between the two ports; ping -I INTERFACE PEER",
@@ -226,8 +230,9 @@ func perftestPeers() []Symptom { //nolint:funlen // a table
 				says(Perftest, "cm-failed", ptComm, "Failed to ", "RDMA CM").as(evidence.Vague),
 			},
 			Causes: []Cause{
-				maybe(Usual, "overlay-address", "the address, or what the host name resolves to, belongs to an "+
-					"interface without RDMA", "ip -br address and rdma link on both nodes",
+				maybe(Usual, "overlay-address",
+					"the address, or what the host name resolves to, belongs to an interface without RDMA",
+					"ip -br address and rdma link on both nodes",
 					"the IP address of the RDMA interface; on InfiniBand that of IPoIB",
 					Clue{
 						Weight: Strong, Field: "event", Is: []string{"1", "RDMA_CM_EVENT_ADDR_ERROR"},
@@ -247,8 +252,8 @@ func perftestPeers() []Symptom { //nolint:funlen // a table
 						Weight: Strong, Field: "event", Is: []string{"8", "RDMA_CM_EVENT_REJECTED"},
 						Text: "event 8: the peer rejected the connection",
 					}),
-				maybe(Rare, "udp-blocked", "the peer doesn't answer: UDP 4791 is dropped, or the ports aren't "+
-					"connected",
+				maybe(Rare, "udp-blocked",
+					"the peer doesn't answer: UDP 4791 is dropped, or the ports aren't connected",
 					"rdmactl doctor --probe PEER; ping -I INTERFACE PEER",
 					"the path and the firewalls between the ports",
 					Clue{

@@ -16,16 +16,17 @@ func perftestQueues() []Symptom {
 				says(Perftest, "qp-depth", ptResources, "Current TX depth is ", "inline size is ").as(evidence.Echo),
 			},
 			Causes: []Cause{
-				maybe(Common, "device-limit", "the queue pair asks for more than the device has: inline data, "+
-					"depth, or scatter entries", "again with -I 0 -t 64; ibv_devinfo -v: max_qp_wr, max_sge",
+				maybe(Common, "device-limit",
+					"the queue pair asks for more than the device has: inline data, depth, or scatter entries",
+					"again with -I 0 -t 64; ibv_devinfo -v: max_qp_wr, max_sge",
 					"-I 0, or an inline size that the device has; a smaller -t",
 					onLine(Strong, "qp-too-big", "perftest says that the size may be too big"),
 					Clue{Weight: Hint, Driver: "irdma", Text: "irdma has about 100 bytes of inline data"}),
 				maybe(Usual, "memlock", "the limit of locked memory (memlock) is too low for the queues",
 					"ulimit -l where perftest runs; rdmactl doctor --only memlock", "ulimit -l unlimited",
 					onSeen("verbs/memlock-warning", "libibverbs warns of the limit")),
-				maybe(Usual, "driver-refuses", "the device doesn't have this transport: iWARP has RC only, EFA "+
-					"SRD and UD only",
+				maybe(Usual, "driver-refuses",
+					"the device doesn't have this transport: iWARP has RC only, EFA SRD and UD only",
 					"ibv_devinfo: transport; again with -c RC", "a transport that the device has (-c)"),
 				maybe(Rare, "missing-library", "perftest was built with an rdma-core that is too old for this "+
 					"device: EFA needs the ibv_wr_* calls", "the line 'ibv_wr* API' of the header; perftest's build",
@@ -69,8 +70,9 @@ func perftestQueues() []Symptom {
 				says(Perftest, "warm-up", ptResources, "Problems with warm up").as(evidence.Echo),
 			},
 			Causes: []Cause{
-				maybe(Common, "device-limit", "more requests than the queue has: the depth, inline size or -l "+
-					"don't fit the device", "again with the default -t, -r and -I 0",
+				maybe(Common, "device-limit",
+					"more requests than the queue has: the depth, inline size or -l don't fit the device",
+					"again with the default -t, -r and -I 0",
 					"a smaller -t, -r, -l or inline size",
 					onErrno(Strong, "errno 12: the queue is full", "12"),
 					onErrno(Hint, "errno 22: an attribute of the request is wrong", "22")),
@@ -153,8 +155,8 @@ func perftestMemory() []Symptom {
 				says(Perftest, "gpu-cudart", ptCUDA, "Failed to load CUDA ", "library").as(evidence.Origin),
 			},
 			Causes: []Cause{
-				maybe(Usual, "gpu-missing", "no GPU in this container or job, a wrong index, or a driver that "+
-					"doesn't fit CUDA",
+				maybe(Usual, "gpu-missing",
+					"no GPU in this container or job, a wrong index, or a driver that doesn't fit CUDA",
 					"nvidia-smi where perftest runs; --use_cuda=INDEX",
 					"the GPU in the container (--gpus all), the index, the driver and fabric manager",
 					Clue{
@@ -186,8 +188,8 @@ func perftestMemory() []Symptom {
 			},
 			Causes: []Cause{
 				maybe(Common, "gdr-off", "the GPU's driver can't export memory: proprietary kernel modules, an "+
-					"old driver, or CUDA before 11.7", "modinfo nvidia | grep license (Dual MIT/GPL is open); "+
-					"rdmactl doctor --only gpudirect",
+					"old driver, or CUDA before 11.7",
+					"modinfo nvidia | grep license (Dual MIT/GPL is open); rdmactl doctor --only gpudirect",
 					"the open kernel modules, or nvidia-peermem without --use_cuda_dmabuf"),
 				maybe(Usual, "missing-library", "perftest or rdma-core was built without DMA-BUF",
 					"ib_write_bw --help | grep dmabuf",

@@ -99,8 +99,8 @@ func verbsLibraries() []Symptom { //nolint:funlen // a table
 					decides("missing-library"),
 			},
 			Causes: []Cause{
-				maybe(Common+Strong, "missing-library", "the package of rdma-core isn't installed where the "+
-					"program runs",
+				maybe(Common+Strong, "missing-library",
+					"the package of rdma-core isn't installed where the program runs",
 					"ldd of the program; ldconfig -p | grep -E 'verbs|rdmacm|mlx5'",
 					"install libibverbs1, librdmacm1 and ibverbs-providers (rdma-core, libibverbs, librdmacm) in "+
 						"the image"),
@@ -203,16 +203,17 @@ func verbsCM() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				maybe(Common, "missing-library", "no provider of libibverbs for the card (libmlx5, libmlx4, "+
-					"librxe …): the user space of RDMA is incomplete", "ibv_devices; IBV_SHOW_WARNINGS=1 "+
-					"ibv_devinfo", "install the providers (ibverbs-providers, rdma-core) that fit the driver",
+					"librxe …): the user space of RDMA is incomplete",
+					"ibv_devices; IBV_SHOW_WARNINGS=1 ibv_devinfo",
+					"install the providers (ibverbs-providers, rdma-core) that fit the driver",
 					onSeen("verbs/no-userspace-driver", "libibverbs names a device without provider"),
 					onErrno(Hint, "errno 19: no device", "19")),
 				maybe(Usual, "module-missing", "the card's driver or rdma_ucm isn't loaded",
 					"rdma link; ls /dev/infiniband/rdma_cm",
 					"modprobe rdma_ucm and the driver (mlx5_ib, irdma, rdma_rxe with rdma link add)",
 					onErrno(Strong, "errno 2: the device file isn't there", "2")),
-				maybe(Usual, "no-device-node", "the container lacks /dev/infiniband/rdma_cm or one of the uverbs "+
-					"devices",
+				maybe(Usual, "no-device-node",
+					"the container lacks /dev/infiniband/rdma_cm or one of the uverbs devices",
 					"ls -l /dev/infiniband in the container against /sys/class/infiniband",
 					"all devices of /dev/infiniband; rdma-core 37 or later tolerates those that are missing"),
 				maybe(Rare, "not-privileged", "the user may not open /dev/infiniband/rdma_cm",
@@ -288,16 +289,17 @@ func verbsCM() []Symptom { //nolint:funlen // a table
 					as(evidence.Echo),
 			},
 			Causes: []Cause{
-				maybe(Common, "nobody-listens", "nobody listens on that address and port with rdma_cm, or the "+
-					"server has gone", "the server's process and address; rdma resource show cm_id",
+				maybe(Common, "nobody-listens",
+					"nobody listens on that address and port with rdma_cm, or the server has gone",
+					"the server's process and address; rdma resource show cm_id",
 					"start it on the RDMA interface's address",
 					onErrno(Strong, "refused or reset", "111", "104"),
 					Clue{
 						Weight: Strong, Field: "event", Is: []string{"RDMA_CM_EVENT_REJECTED"},
 						Text: "the peer rejected it",
 					}),
-				maybe(Usual, "udp-blocked", "the peer doesn't answer: UDP 4791 is dropped, or the ports aren't "+
-					"connected",
+				maybe(Usual, "udp-blocked",
+					"the peer doesn't answer: UDP 4791 is dropped, or the ports aren't connected",
 					"rdmactl doctor --probe PEER; ping -I INTERFACE PEER", "the path between the ports",
 					onErrno(Strong, "timed out", "110"),
 					Clue{

@@ -68,8 +68,8 @@ func verbsPrograms() []Symptom {
 				says(Verbs, "pingpong-gid", vbPing, "can't read sgid of index ").with("gidIndex",
 					"of index ").speaks("gid-index"),
 				says(Verbs, "pingpong-lid", vbPing, "Couldn't get local LID").speaks("subnet-manager", "gid-index"),
-				says(Verbs, "pingpong-context", vbPing, "Couldn't get context for ").not("the " +
-					"device").speaks("no-device-node"),
+				says(Verbs, "pingpong-context", vbPing, "Couldn't get context for ").not(
+					"the device").speaks("no-device-node"),
 				says(Perftest, "pingpong-connect", vbPing, "Couldn't connect to remote QP").as(evidence.Vague),
 				says(Verbs, "pingpong-read", vbPing, "Couldn't read/write remote address").as(evidence.Waiting),
 				says(Verbs, "pingpong-qp", vbPing, "Couldn't create QP").as(evidence.Vague),
@@ -95,8 +95,9 @@ func verbsPrograms() []Symptom {
 					"PyverbsRDMAError: ").not("Completion status"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "gid-index", "an attribute of the address doesn't fit: GID index, LID instead of "+
-					"GID, MTU, or port", "show_gids; ibv_devinfo: link_layer",
+				maybe(Usual, "gid-index",
+					"an attribute of the address doesn't fit: GID index, LID instead of GID, MTU, or port",
+					"show_gids; ibv_devinfo: link_layer",
 					"on InfiniBand LIDs, on RoCE is_global=1 with the GID index of the RoCE v2 GID",
 					onErrno(Strong, "errno 22: an attribute was refused", "22"), onErrno(Strong,
 						"no route to the peer", "110", "113", "101")),
@@ -131,8 +132,9 @@ func dpdkSymptoms() []Symptom {
 				says(Verbs, "eal-prealloc", vbEAL, "Cannot preallocate ", "hugepages").as(evidence.Failed),
 			},
 			Causes: []Cause{
-				maybe(Common+Strong, "no-hugepages", "no huge pages are reserved, too few are free, or hugetlbfs "+
-					"isn't mounted", "grep Huge /proc/meminfo; mount | grep hugetlbfs",
+				maybe(Common+Strong, "no-hugepages",
+					"no huge pages are reserved, too few are free, or hugetlbfs isn't mounted",
+					"grep Huge /proc/meminfo; mount | grep hugetlbfs",
 					"sysctl vm.nr_hugepages=N (SPDK: HUGEMEM=4096 scripts/setup.sh); in a pod the resource "+
 						"hugepages-2Mi"),
 			},
@@ -170,20 +172,20 @@ func dpdkSymptoms() []Symptom {
 				says(Verbs, "mlx5-load", vbDPDK, "Failed to load driver = mlx5").as(evidence.Echo),
 			},
 			Causes: []Cause{
-				maybe(Usual, "module-missing", "the kernel's driver isn't there: mlx5_ib isn't loaded, or the "+
-					"function is bound to vfio-pci",
-					"ls /sys/class/infiniband; lspci -k -s DEVICE", "modprobe mlx5_ib ib_uverbs; bind the "+
-						"function to mlx5_core again",
+				maybe(Usual, "module-missing",
+					"the kernel's driver isn't there: mlx5_ib isn't loaded, or the function is bound to vfio-pci",
+					"ls /sys/class/infiniband; lspci -k -s DEVICE",
+					"modprobe mlx5_ib ib_uverbs; bind the function to mlx5_core again",
 					onLine(Hint, "mlx5-no-match", "no verbs device has that PCI address"), onErrno(Hint, "errno 2",
 						"2")),
-				maybe(Usual, "no-device-node", "the pod has no /dev/infiniband/uverbs* for the function (isRdma "+
-					"of the device plugin)",
-					"ls /dev/infiniband in the container", "\"isRdma\": true in the device plugin's resource, or "+
-						"the devices",
+				maybe(Usual, "no-device-node",
+					"the pod has no /dev/infiniband/uverbs* for the function (isRdma of the device plugin)",
+					"ls /dev/infiniband in the container",
+					"\"isRdma\": true in the device plugin's resource, or the devices",
 					onErrno(Hint, "errno 2: a file isn't there", "2"), onLine(Hint, "mlx5-no-match",
 						"no verbs device has that PCI address")),
-				maybe(Rare, "not-privileged", "the process lacks CAP_NET_RAW, CAP_NET_ADMIN or CAP_IPC_LOCK: the "+
-					"card refuses its flows",
+				maybe(Rare, "not-privileged",
+					"the process lacks CAP_NET_RAW, CAP_NET_ADMIN or CAP_IPC_LOCK: the card refuses its flows",
 					"capsh --print in the container", "NET_RAW, NET_ADMIN and IPC_LOCK",
 					onErrno(Strong, "not permitted", "1", "13"), onErrno(Hint, "errno 95", "95")),
 				maybe(Rare, "missing-library", "DPDK can't load rdma-core's libibverbs and libmlx5",
@@ -198,8 +200,8 @@ func dpdkSymptoms() []Symptom {
 				maybe(Rare, "foreign-device", "the interface of the card is in another network namespace",
 					"ip link in the pod",
 					"the interface in the pod's namespace"),
-				maybe(Rare, "resource-limit", "the card or its firmware refused: no more objects, or SR-IOV "+
-					"settings", "dmesg | grep mlx5",
+				maybe(Rare, "resource-limit",
+					"the card or its firmware refused: no more objects, or SR-IOV settings", "dmesg | grep mlx5",
 					"what dmesg says", onErrno(Strong, "errno 12: out of memory", "12")),
 			},
 		},
@@ -239,8 +241,8 @@ func vmaSymptoms() []Symptom {
 					as(evidence.Origin).decides("flow-steering-off"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "interface-unsupported", "the interface is a VLAN, bond or bridge that this release "+
-					"can't map to an RDMA device",
+				maybe(Usual, "interface-unsupported",
+					"the interface is a VLAN, bond or bridge that this release can't map to an RDMA device",
 					"ip -d link show INTERFACE; VMA_TRACELEVEL=debug: 'Blocking offload'",
 					"a newer libvma (or XLIO), a supported bond (active-backup or 802.3ad, roce_lag_enable 0), or "+
 						"the physical interface"),

@@ -26,8 +26,9 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 					"Transport type 'RDMA' unavailable").decides("missing-library"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "overlay-address", "the target's address, or the way to it, isn't on an RDMA "+
-					"interface of this node", "ip route get ADDRESS; rdma link",
+				maybe(Usual, "overlay-address",
+					"the target's address, or the way to it, isn't on an RDMA interface of this node",
+					"ip route get ADDRESS; rdma link",
 					"the address of the target's RDMA interface; a route over the RDMA interface",
 					Clue{
 						Weight: Strong, Field: "event", Is: []string{"RDMA_CM_EVENT_ADDR_ERROR"},
@@ -99,19 +100,22 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 					"ulimit -l unlimited",
 					onErrno(Strong, "errno 12: cannot allocate memory", "12"), onSeen("verbs/memlock-warning",
 						"libibverbs warns of the limit")),
-				maybe(Usual, "resource-limit", "the device has no more memory regions or queues: DPDK's memory "+
-					"comes in many pieces", "rdma resource show; ibv_devinfo -v: max_mr, max_qp",
+				maybe(Usual, "resource-limit",
+					"the device has no more memory regions or queues: DPDK's memory comes in many pieces",
+					"rdma resource show; ibv_devinfo -v: max_mr, max_qp",
 					"memory in one piece (-s SIZE with --single-file-segments, or 1 GiB pages); fewer queue pairs",
 					onErrno(Hint, "errno 12", "12"), onLine(Strong, "spdk-reg-mr", "a registration was refused")),
 				maybe(Rare, "device-limit", "queues are deeper than the device allows",
 					"ibv_devinfo -v: max_qp_wr, max_cqe, max_srq_wr",
 					"nvmf_create_transport with smaller -q, -s, and -r or no SRQ", onErrno(Strong,
 						"errno 22: an attribute was refused", "22")),
-				maybe(Rare, "program-usage", "a buffer isn't in SPDK's memory: it was allocated with "+
-					"malloc, or is freed", "the program's buffers",
+				maybe(Rare, "program-usage",
+					"a buffer isn't in SPDK's memory: it was allocated with malloc, or is freed",
+					"the program's buffers",
 					"spdk_dma_malloc or spdk_mem_register"),
-				maybe(Rare, "driver-refuses", "the device can't do what SPDK needs: iWARP can't resize a completion "+
-					"queue", "ibv_devinfo: transport", "fewer queue pairs per poll group, or a RoCE device"),
+				maybe(Rare, "driver-refuses",
+					"the device can't do what SPDK needs: iWARP can't resize a completion queue",
+					"ibv_devinfo: transport", "fewer queue pairs per poll group, or a RoCE device"),
 				maybe(Rare, "bad-nic", "the device is gone or its interface was restarted", "ibv_devinfo; dmesg",
 					"restart the program after the network"),
 			},
@@ -129,8 +133,8 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				maybe(Common, "version-mismatch", "the host's kernel or nvme-cli sends a keep-alive timeout to a "+
 					"discovery controller of a target that is too old to accept it",
-					"the releases of target, kernel and nvme-cli", "a newer target (SPDK 20.01 or later), or "+
-						"discovery without keep-alive (nvme discover -k 0)"),
+					"the releases of target, kernel and nvme-cli",
+					"a newer target (SPDK 20.01 or later), or discovery without keep-alive (nvme discover -k 0)"),
 			},
 		},
 		{
