@@ -29,8 +29,8 @@ func kernelSymptoms() []Symptom {
 func kernelNVMe() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-540", Name: "nvme-connect-rejected", Title: "the NVMe target answered and refused the " +
-				"Connect command",
+			ID: "RDX-540", Name: "nvme-connect-rejected",
+			Title: "the NVMe target answered and refused the Connect command",
 			Explanation: "The RDMA connection works: the answer is NVMe's. Status 2 is an invalid field, which " +
 				"older targets give for a keep-alive timeout on a discovery controller; 0x182 (386) is " +
 				"another invalid parameter, such as the subsystem's NQN, 0x184 (388) a host that isn't allowed. " +
@@ -225,8 +225,8 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-542", Name: "nvme-rdma-resources", Title: "NVMe over RDMA could not make its queues or " +
-				"memory regions",
+			ID: "RDX-542", Name: "nvme-rdma-resources",
+			Title:       "NVMe over RDMA could not make its queues or memory regions",
 			Explanation: "The driver or the card refused.",
 			Sources:     []string{knNVMe, "openucx/ucx#9488"}, Standing: evidence.Failed,
 			Lines: []Line{
@@ -248,8 +248,8 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-543", Name: "nvme-transport-module", Title: "the kernel has no module for NVMe over this " +
-				"transport",
+			ID: "RDX-543", Name: "nvme-transport-module",
+			Title:       "the kernel has no module for NVMe over this transport",
 			Explanation: "nvme_rdma isn't loaded, or was built for other RDMA modules.",
 			Sources:     []string{knFabric}, Standing: evidence.Origin,
 			Lines: []Line{
@@ -302,8 +302,8 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 func kernelNFS() []Symptom {
 	return []Symptom{
 		{
-			ID: "RDX-545", Name: "nfs-rdma-message", Title: "NFS over RDMA received a message that its buffer " +
-				"can't hold, or a broken one",
+			ID: "RDX-545", Name: "nfs-rdma-message",
+			Title: "NFS over RDMA received a message that its buffer can't hold, or a broken one",
 			Explanation: "Client and server agree on an inline size for each connection. A longer message ends " +
 				"the receive with a local length error: the two implementations disagree, which changes of kernel " +
 				"or of NFS version bring.",

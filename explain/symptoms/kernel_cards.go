@@ -120,8 +120,8 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 func kernelCards() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-564", Name: "bnxt-firmware", Title: "a Broadcom card's firmware doesn't answer, or RDMA " +
-				"can't be set up on it",
+			ID: "RDX-564", Name: "bnxt-firmware",
+			Title: "a Broadcom card's firmware doesn't answer, or RDMA can't be set up on it",
 			Explanation: "bnxt_en sends commands (HWRM) to the firmware; bnxt_re needs a driver and firmware of " +
 				"the same package, and RDMA switched on in the card's configuration.",
 			Sources: []string{knBnxt, "Linux, drivers/infiniband/hw/bnxt_re"}, Standing: evidence.Origin,
@@ -159,8 +159,8 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-565", Name: "irdma-setup", Title: "the Intel card's RDMA could not be set up, or its control " +
-				"queue failed",
+			ID: "RDX-565", Name: "irdma-setup",
+			Title:       "the Intel card's RDMA could not be set up, or its control queue failed",
 			Explanation: "irdma depends on ice (E810) or i40e (X722) and on the card's DDP package.",
 			Sources:     []string{"Linux, drivers/infiniband/hw/irdma", "Linux, drivers/net/ethernet/intel/ice"},
 			Standing:    evidence.Origin,
@@ -221,8 +221,8 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-567", Name: "other-card-firmware", Title: "a card's driver reports that its firmware or " +
-				"commands fail",
+			ID: "RDX-567", Name: "other-card-firmware",
+			Title:       "a card's driver reports that its firmware or commands fail",
 			Explanation: "hns, ionic, qedr, cxgb4, erdma and mlx4 each name their command queue.",
 			Sources:     []string{"Linux, drivers/infiniband/hw"}, Standing: evidence.Origin,
 			Lines: []Line{

@@ -170,8 +170,8 @@ func kernelIPoIB() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-559", Name: "ipoib-transmit", Title: "IPoIB's queue stopped, or the network stack waits for " +
-				"a card's queue",
+			ID: "RDX-559", Name: "ipoib-transmit",
+			Title: "IPoIB's queue stopped, or the network stack waits for a card's queue",
 			Explanation: "The card doesn't complete what was sent: its firmware hangs, or flow control of the " +
 				"link has stopped it.",
 			Sources: []string{knIPoIB, "Linux, net/sched/sch_generic.c"}, Standing: evidence.Failed,

@@ -19,8 +19,8 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 			Explanation: "DOCA-OFED's driver container unloads the modules of the host. Storage over RDMA, " +
 				"nvidia-peermem, third-party modules or the node's own network keep them.",
 			Sources: []string{
-				"Mellanox/doca-driver-build, " +
-					"entrypoint.sh", "Mellanox/network-operator#1639", "Mellanox/network-operator#2176",
+				"Mellanox/doca-driver-build, entrypoint.sh",
+				"Mellanox/network-operator#1639", "Mellanox/network-operator#2176",
 			},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -179,8 +179,10 @@ func driverPodSymptoms() []Symptom { //nolint:funlen // a table
 			Title: "the GPU driver waits for the network driver",
 			Explanation: "With GPU Direct RDMA the GPU operator waits until a driver pod of the network operator is " +
 				"ready, or for the host's driver.",
-			Sources: []string{"NVIDIA/gpu-operator, cmd/nvidia-validator/main.go", "NVIDIA/gpu-driver-container, " +
-				"nvidia-driver"},
+			Sources: []string{
+				"NVIDIA/gpu-operator, cmd/nvidia-validator/main.go",
+				"NVIDIA/gpu-driver-container, nvidia-driver",
+			},
 			Standing: evidence.Waiting,
 			Lines: []Line{
 				driverScript.says("mofed-not-ready", "MOFED drivers are not ready"),

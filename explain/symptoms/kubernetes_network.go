@@ -239,8 +239,10 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-667", Name: "ipam-daemon", Title: "the address plugin can't reach its daemon or store",
 			Explanation: "whereabouts keeps reservations in the API server, nv-ipam asks a daemon on the node.",
-			Sources: []string{"Mellanox/nvidia-k8s-ipam, pkg/cni", "k8snetworkplumbingwg/whereabouts, " +
-				"pkg/storage/kubernetes"},
+			Sources: []string{
+				"Mellanox/nvidia-k8s-ipam, pkg/cni",
+				"k8snetworkplumbingwg/whereabouts, pkg/storage/kubernetes",
+			},
 			Standing: evidence.Failed,
 			Lines: []Line{
 				nvIPAM.says("nv-ipam-connect", "failed to connect to IPAM daemon"),

@@ -49,8 +49,8 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 			Explanation: "The largest number is set in the firmware (SRIOV_EN, NUM_OF_VFS); BIOS and kernel must " +
 				"have room for their addresses.",
 			Sources: []string{
-				"k8snetworkplumbingwg/sriov-network-operator, " +
-					"pkg/host/internal/sriov/sriov.go", "k8snetworkplumbingwg/sriov-network-operator#672",
+				"k8snetworkplumbingwg/sriov-network-operator, pkg/host/internal/sriov/sriov.go",
+				"k8snetworkplumbingwg/sriov-network-operator#672",
 			},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -83,8 +83,8 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "pci-resources", Title: "no address space or bus numbers for the functions", Weight: Usual,
 					Clues: []Clue{
-						{Weight: Strong, Contains: "cannot allocate memory"}, {Weight: Strong, Contains: "no space " +
-							"left"},
+						{Weight: Strong, Contains: "cannot allocate memory"},
+						{Weight: Strong, Contains: "no space left"},
 					},
 					Decide: "dmesg | grep -iE 'BAR .* no space|not enough MMIO'",
 					Remedy: "MMIO above 4 GB and SR-IOV in the BIOS; pci=realloc",

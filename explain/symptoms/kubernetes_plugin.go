@@ -11,8 +11,8 @@ func devicePluginSymptoms() []Symptom { //nolint:funlen // a table
 			Explanation: "The shared device plugin wants issm, umad, uverbs and rdma_cm of each device, so the " +
 				"modules ib_umad, ib_uverbs and rdma_ucm must be loaded. Lines about cards without RDMA are harmless.",
 			Sources: []string{
-				"Mellanox/k8s-rdma-shared-dev-plugin, " +
-					"pkg/resources/pci_net_device.go", "Mellanox/k8s-rdma-shared-dev-plugin#94",
+				"Mellanox/k8s-rdma-shared-dev-plugin, pkg/resources/pci_net_device.go",
+				"Mellanox/k8s-rdma-shared-dev-plugin#94",
 				"Mellanox/k8s-rdma-shared-dev-plugin#192", "Mellanox/k8s-rdma-shared-dev-plugin#103",
 			},
 			Standing: evidence.Failed,
@@ -124,8 +124,8 @@ func devicePluginSymptoms() []Symptom { //nolint:funlen // a table
 			Explanation: "Devices without driver or network interface are left out. That is a fault only if the " +
 				"device is the wanted one; else look at the selectors.",
 			Sources: []string{
-				"k8snetworkplumbingwg/sriov-network-device-plugin, " +
-					"pkg/utils", "k8snetworkplumbingwg/sriov-network-device-plugin#153",
+				"k8snetworkplumbingwg/sriov-network-device-plugin, pkg/utils",
+				"k8snetworkplumbingwg/sriov-network-device-plugin#153",
 				"k8snetworkplumbingwg/sriov-network-device-plugin#189",
 			},
 			Standing: evidence.Vague,

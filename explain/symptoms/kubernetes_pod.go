@@ -25,8 +25,8 @@ func podSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "plugin-away", Title: "the device plugin isn't running, or restarted just then",
 					Weight: Common,
 					Clues: []Clue{
-						{Weight: Strong, Contains: "transport is closing"}, {Weight: Strong, Contains: "code = " +
-							"Unavailable"},
+						{Weight: Strong, Contains: "transport is closing"},
+						{Weight: Strong, Contains: "code = Unavailable"},
 					},
 					Decide: "kubectl get pods -o wide: the plugin on that node, and its age",
 					Remedy: "delete the failed pod when the plugin is back; the plugin's log",

@@ -11,8 +11,8 @@ func runtimeSymptoms() []Symptom { //nolint:funlen // a table
 			Title:       "the container toolkit can't use the NVIDIA driver",
 			Explanation: "nvidia-container-cli asks the driver of the host before the container starts.",
 			Sources: []string{
-				"NVIDIA/libnvidia-container, " +
-					"src/nvc.c", "NVIDIA/nvidia-container-toolkit#394", "NVIDIA/k8s-device-plugin#1431",
+				"NVIDIA/libnvidia-container, src/nvc.c",
+				"NVIDIA/nvidia-container-toolkit#394", "NVIDIA/k8s-device-plugin#1431",
 			},
 			Standing: evidence.Origin,
 			Lines: []Line{

@@ -237,8 +237,8 @@ func virtualFunctionSymptoms() []Symptom { //nolint:funlen // a table
 			Explanation: "Multus asks the kubelet for the devices of the pod and gives the plugin the address of " +
 				"one, of the resource that the network's annotation k8s.v1.cni.cncf.io/resourceName names.",
 			Sources: []string{
-				"k8snetworkplumbingwg/sriov-cni, " +
-					"pkg/config/config.go", "k8snetworkplumbingwg/sriov-network-device-plugin#258",
+				"k8snetworkplumbingwg/sriov-cni, pkg/config/config.go",
+				"k8snetworkplumbingwg/sriov-network-device-plugin#258",
 				"k8snetworkplumbingwg/sriov-network-device-plugin#310",
 			},
 			Standing: evidence.Origin,

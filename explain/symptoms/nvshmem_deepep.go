@@ -9,8 +9,10 @@ func deepEPSymptoms() []Symptom { //nolint:funlen // a table
 			ID: "RDX-413", Name: "deepep-node-timeout", Title: "a kernel of DeepEP waited for ranks that didn't come",
 			Explanation: "Kernels within a node and the low-latency kernels wait for tokens of all ranks. One that " +
 				"is late, has ended or called something else lets all others run into the time limit.",
-			Sources: []string{"deepseek-ai/DeepEP, csrc/kernels/legacy/intranode.cu", "deepseek-ai/DeepEP, " +
-				"csrc/kernels/legacy/internode_ll.cu"}, Standing: evidence.Waiting,
+			Sources: []string{
+				"deepseek-ai/DeepEP, csrc/kernels/legacy/intranode.cu",
+				"deepseek-ai/DeepEP, csrc/kernels/legacy/internode_ll.cu",
+			}, Standing: evidence.Waiting,
 			Lines: []Line{
 				deepEPLegacy.says("deepep-cpu-recv", "DeepEP error: CPU recv timeout"),
 				deepEPNode.says("deepep-wait", "DeepEP timeout for "),

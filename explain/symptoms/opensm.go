@@ -25,8 +25,8 @@ func opensmSymptoms() []Symptom { return slices.Concat(smStart(), smFabric(), sm
 func smStart() []Symptom {
 	return []Symptom{
 		{
-			ID: "RDX-630", Name: "opensm-register", Title: "OpenSM could not register with the kernel for " +
-				"management datagrams",
+			ID: "RDX-630", Name: "opensm-register",
+			Title: "OpenSM could not register with the kernel for management datagrams",
 			Explanation: "OpenSM registers an agent for the class of subnet management on its port, through " +
 				"ib_umad. If the kernel refuses, OpenSM ends, and the fabric has no subnet manager. The lines " +
 				"that follow repeat it.",
@@ -188,8 +188,8 @@ func smFabric() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-637", Name: "opensm-group", Title: "the subnet manager refused to let a port join a " +
-				"multicast group",
+			ID: "RDX-637", Name: "opensm-group",
+			Title: "the subnet manager refused to let a port join a multicast group",
 			Explanation: "IPoIB and others join groups. A join fails if the port's rate, MTU or partition doesn't " +
 				"fit the group, or if the group doesn't exist and the request lacks what is needed to create it.",
 			Sources: []string{smGroups}, Standing: evidence.Failed,

@@ -40,8 +40,8 @@ func smTools() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-642", Name: "umad-register", Title: "a tool could not register with the kernel for " +
-				"management datagrams",
+			ID: "RDX-642", Name: "umad-register",
+			Title:       "a tool could not register with the kernel for management datagrams",
 			Explanation: "On ports in Ethernet mode there is no subnet management, so the kernel refuses that class.",
 			Sources:     []string{smMad, "treydock/infiniband_exporter#26"}, Standing: evidence.Origin,
 			Lines: []Line{

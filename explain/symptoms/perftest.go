@@ -72,8 +72,8 @@ func perftestDevices() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-502", Name: "perftest-unsupported", Title: "the device or the build doesn't support what was " +
-				"asked for",
+			ID: "RDX-502", Name: "perftest-unsupported",
+			Title: "the device or the build doesn't support what was asked for",
 			Explanation: "Options of perftest need features of the device, of its driver and of the rdma-core " +
 				"that it was built with.",
 			Sources: []string{ptParams, ptResources}, Standing: evidence.Origin,

@@ -39,8 +39,8 @@ func perftestQueues() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-512", Name: "perftest-create-cq", Title: "perftest could not create a completion queue or " +
-				"its memory",
+			ID: "RDX-512", Name: "perftest-create-cq",
+			Title:       "perftest could not create a completion queue or its memory",
 			Explanation: "Queues are pinned memory.",
 			Sources:     []string{ptResources}, Standing: evidence.Failed,
 			Lines: []Line{

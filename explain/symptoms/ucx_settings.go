@@ -116,8 +116,10 @@ func ucxSettingSymptoms() []Symptom { //nolint:funlen // a table
 			ID: "RDX-441", Name: "ucx-fork", Title: "a process that uses RDMA was forked, or can't be",
 			Explanation: "Pages that are registered aren't copied on write as usual. Without support by kernel and " +
 				"library (Linux 5.12 and rdma-core 35, or ibv_fork_init) a child and its parent can corrupt data.",
-			Sources: []string{"openucx/ucx, src/uct/ib/base/ib_md.c", "open-mpi/ompi, " +
-				"opal/runtime/help-opal-runtime.txt"},
+			Sources: []string{
+				"openucx/ucx, src/uct/ib/base/ib_md.c",
+				"open-mpi/ompi, opal/runtime/help-opal-runtime.txt",
+			},
 			Standing: evidence.Vague,
 			Lines: []Line{
 				{

@@ -62,8 +62,8 @@ func verbsLibraries() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-522", Name: "verbs-library-versions", Title: "libraries of different releases of rdma-core " +
-				"are mixed",
+			ID: "RDX-522", Name: "verbs-library-versions",
+			Title: "libraries of different releases of rdma-core are mixed",
 			Explanation: "Provider, libibverbs, librdmacm and the program must be of one release, or of an older " +
 				"program.",
 			Sources: []string{vbDrivers, vbInit}, Standing: evidence.Origin,

@@ -121,8 +121,8 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-538", Name: "nvmf-keep-alive", Title: "the target refuses the keep-alive timeout of a " +
-				"discovery controller",
+			ID: "RDX-538", Name: "nvmf-keep-alive",
+			Title: "the target refuses the keep-alive timeout of a discovery controller",
 			Explanation: "RDMA works: the target refuses the Connect command. Older targets accept no keep-alive " +
 				"timeout on discovery controllers, and newer kernels and nvme-cli send one.",
 			Sources: []string{"spdk/spdk#1089", "linux-nvme/nvme-cli#867"}, Standing: evidence.Origin,
