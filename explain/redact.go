@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"reflect"
@@ -10,33 +9,84 @@ import (
 	"strings"
 )
 
-// Redact replaces the names of nodes, inputs and users, and gives all other text to replace, which
-// hides addresses in it. Nodes become "node-1", "node-2" in the order of the facts, and inputs
-// "input-1.log", so that relations between them stay visible.
+// Redact replaces the names of nodes, pods, inputs and users, and gives all other text to replace,
+// which hides addresses in it. Nodes become "node-1", "node-2" in the order of the facts, then come
+// those that only lines name, and inputs become "input-1.log": relations stay visible.
 func (d *Document) Redact(replace func(string) string) {
-	type alias struct{ name, by string }
-	var list []alias
-	inputs := map[string]bool{"-": true}
-	for i, in := range d.Inputs {
-		if !inputs[in.Name] {
-			list = append(list, alias{in.Name, fmt.Sprintf("input-%d", i+1) + kindOf(in.Name)})
-		}
-		inputs[in.Name] = true
-	}
-	for i, n := range d.Facts.Nodes {
-		if !inputs[n.Name] { // a node without a name has that of its input
-			list = append(list, alias{n.Name, fmt.Sprintf("node-%d", i+1)})
-		}
-	}
-	// The longest name first: a name can be the beginning of another one.
-	slices.SortFunc(list, func(a, b alias) int { return cmp.Compare(len(b.name), len(a.name)) })
+	names := d.names()
 	hide := func(s string) string {
-		for _, a := range list {
-			s = replaceWord(s, a.name, a.by)
-		}
-		return homes.ReplaceAllString(replace(s), "${1}user")
+		s = hideAddresses(names.replace(s), replace)
+		return users.ReplaceAllString(s, "${1}user")
 	}
 	walkStrings(reflect.ValueOf(d).Elem(), hide)
+}
+
+// names collects the names of a report.
+func (d *Document) names() *aliases {
+	names := newAliases()
+	for i, in := range d.Inputs {
+		if in.Name != "-" {
+			names.set(in.Name, fmt.Sprintf("input-%d", i+1)+kindOf(in.Name))
+		}
+	}
+	for i := range d.Facts.Nodes {
+		names.count[kindNode] = i
+		n := &d.Facts.Nodes[i]
+		if names.by[n.Name] == "" { // a node without a name has that of its input
+			names.add(n.Name, kindNode)
+			names.set(n.Name, fmt.Sprintf("node-%d", i+1)) // also one that looks like a device
+		}
+		if n.Recorded != nil {
+			names.set(n.Recorded.Host, fmt.Sprintf("node-%d", i+1))
+			names.hosts[n.Recorded.Host] = true
+		}
+	}
+	names.count[kindNode] = len(d.Facts.Nodes)
+	for _, in := range d.Inputs {
+		if in.Recording != nil {
+			names.add(in.Recording.Node, kindNode)
+		}
+	}
+	keep := func(f func(string)) func(string) string { return func(s string) string { f(s); return s } }
+	walkStrings(reflect.ValueOf(d).Elem(), keep(names.learn))
+	if more := names.siblings(); more != nil {
+		walkStrings(reflect.ValueOf(d).Elem(), keep(func(s string) {
+			for _, name := range more.FindAllString(s, -1) {
+				names.add(name, kindNode)
+			}
+		}))
+	}
+	return names
+}
+
+var (
+	// gluedLabel matches words that lines have without a space before an address: NCCL prints
+	// "remoteGids::ffff:10.0.0.1", Lustre "MGC10.0.0.1@o2ib".
+	gluedLabel = regexp.MustCompile(`(?i:(?:remote|local)gids?)|\bMGC`)
+	// plainGUID matches GUIDs without separators. Without 0x they need a letter: decimal numbers
+	// of 16 digits are times.
+	plainGUID = regexp.MustCompile(`\b(?:0x[0-9a-fA-F]{13,16}|[0-9a-fA-F]{16})\b`)
+)
+
+// hideAddresses gives a text to replace so that it finds all addresses.
+func hideAddresses(s string, replace func(string) string) string {
+	var b strings.Builder
+	last := 0
+	for _, m := range gluedLabel.FindAllStringIndex(s, -1) {
+		b.WriteString(replace(s[last:m[1]]))
+		last = m[1]
+	}
+	b.WriteString(replace(s[last:]))
+	return plainGUID.ReplaceAllStringFunc(b.String(), func(guid string) string {
+		digits, prefixed := strings.CutPrefix(guid, "0x")
+		if strings.HasPrefix(digits, "ffff") || !prefixed && strings.Trim(digits, "0123456789") == "" {
+			return guid // an address in the kernel, a mask, or a time
+		}
+		full := strings.Repeat("0", 16-len(digits)) + digits
+		out := replace(full[:4] + ":" + full[4:8] + ":" + full[8:12] + ":" + full[12:])
+		out = strings.ReplaceAll(out, ":", "")
+		return guid[:len(guid)-len(digits)] + out[max(0, len(out)-len(digits)):]
+	})
 }
 
 // kindOf returns the end of a file's name if it says what kind of file it is and nothing else.
@@ -48,35 +98,8 @@ func kindOf(name string) string {
 	return ""
 }
 
-// homes are the beginnings of paths that name a user.
-var homes = regexp.MustCompile(`(/home/|/Users/)[^/\s:'"]+`)
-
-// replaceWord replaces a name where it isn't a part of a longer word.
-func replaceWord(s, name, by string) string {
-	if name == "" {
-		return s
-	}
-	var b strings.Builder
-	for {
-		i := strings.Index(s, name)
-		if i < 0 {
-			return b.String() + s
-		}
-		end := i + len(name)
-		part := i > 0 && inWord(s[i-1]) || end < len(s) && inWord(s[end])
-		b.WriteString(s[:i])
-		if part {
-			b.WriteString(name)
-		} else {
-			b.WriteString(by)
-		}
-		s = s[end:]
-	}
-}
-
-func inWord(c byte) bool {
-	return c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
+// users are the beginnings of paths and settings that name a user.
+var users = regexp.MustCompile(`(/home/|/Users/|\bUserId=)[^/\s:'"(]+`)
 
 // walkStrings replaces the strings in a value: fields and elements of slices, except fields with
 // the tag redact:"-", which come from the rules and not from the inputs.
