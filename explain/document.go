@@ -240,6 +240,23 @@ func (r *Report) Document() Document {
 	return d
 }
 
+// Partial reports whether an input could not be read to its end.
+func (d *Document) Partial() bool {
+	return slices.ContainsFunc(d.Inputs, func(in InputDocument) bool { return in.Error != "" })
+}
+
+// Nothing returns the headline for [VerdictNothing].
+func (d *Document) Nothing() string {
+	read := slices.ContainsFunc(d.Inputs, func(in InputDocument) bool { return in.Error == "" || in.Lines > 0 })
+	switch {
+	case !read:
+		return "nothing could be read"
+	case d.Partial():
+		return "no line of a known program in what could be read"
+	}
+	return "no line of a known program"
+}
+
 // First returns the finding that the verdict rests on, and its first cause. The verdict is
 // [VerdictFault].
 func (d *Document) First() (*FindingDocument, *CauseDocument) {

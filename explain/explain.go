@@ -85,29 +85,36 @@ var programs = sync.OnceValue(func() *forms.Set {
 })
 
 // Explain reads the inputs, which [input.All] opens, and returns what they say. An input that can't
-// be read to its end is named in [Report.Inputs] and doesn't stop the others; the error is that of
-// the context.
+// be read to its end is named in [Report.Inputs] and doesn't stop the others. If the context ends,
+// the error is its cause, and the report is about what was read until then.
 func Explain(ctx context.Context, inputs iter.Seq2[input.Input, error], o Options) (*Report, error) {
 	store := evidence.NewStore(evidence.Limits{})
 	report := &Report{}
+	var stopped error
 	for in, err := range inputs {
-		if err != nil {
-			report.Inputs = append(report.Inputs, InputResult{Err: err})
-			continue
+		result := InputResult{Err: err}
+		if err == nil {
+			result = report.readInput(ctx, in, store, o)
 		}
-		result := report.readInput(ctx, in, store, o)
-		report.Inputs = append(report.Inputs, result)
 		if ctx.Err() != nil {
-			return report, fmt.Errorf("read %s: %w", in.Name, context.Cause(ctx))
+			stopped = context.Cause(ctx)
+			if result.Err == nil {
+				result.Err = fmt.Errorf("read %s: %w", in.Name, stopped)
+			}
+		}
+		report.Inputs = append(report.Inputs, result)
+		if stopped != nil {
+			break
 		}
 	}
 	report.Facts = facts.New(store)
 	report.Findings = rules.Judge(report.Facts, rules.All())
-	return report, nil
+	return report, stopped
 }
 
-// progressEvery is the number of lines between calls of [Options.Progress].
-const progressEvery = 1 << 14
+// progressEvery is the number of lines between calls of [Options.Progress], and looks at the
+// context.
+const progressEvery = 1 << 10
 
 // readInput reads one input, until the context ends.
 func (r *Report) readInput(ctx context.Context, in input.Input, store *evidence.Store, o Options) InputResult {

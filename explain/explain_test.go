@@ -124,3 +124,33 @@ func TestContext(t *testing.T) {
 		t.Errorf("Explain = %v, want canceled", err)
 	}
 }
+
+// What was read before the context ended is explained, and the report says that it isn't all.
+func TestInterrupted(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want explain.Verdict
+	}{{sample, explain.VerdictFault}, {"NCCL version 2.21.5+cuda12.4\n", explain.VerdictHealthy}} {
+		r, w := io.Pipe()
+		ended := errors.New("ended by a test")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			_, _ = io.WriteString(w, c.text)
+			_, _ = w.Write(nil) // returns with the next read: the text was taken
+			cancel(ended)
+		}()
+		report, err := explain.Explain(ctx, input.Until(ctx, []string{input.Stdin}, r), explain.Options{})
+		if !errors.Is(err, ended) {
+			t.Fatalf("Explain = %v, want %v", err, ended)
+		}
+		_ = w.Close()
+		d := report.Document()
+		if d.Verdict != c.want || !d.Partial() || !strings.Contains(d.Inputs[0].Error, ended.Error()) {
+			t.Errorf("verdict = %s, want %s; inputs %+v", d.Verdict, c.want, d.Inputs)
+		}
+		if page := string(d.Markdown()); c.want == explain.VerdictHealthy &&
+			!strings.HasPrefix(page, "### Nothing wrong seen in what could be read\n") {
+			t.Errorf("a log that was cut is healthy:\n%s", page)
+		}
+	}
+}

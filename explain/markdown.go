@@ -17,11 +17,16 @@ func (d *Document) Markdown() []byte {
 	case VerdictUnknown:
 		b.WriteString("### Something failed, and no rule knows why\n")
 	case VerdictHealthy:
-		b.WriteString("### Nothing wrong seen\n")
+		b.WriteString("### Nothing wrong seen")
+		if d.Partial() {
+			b.WriteString(" in what could be read")
+		}
+		b.WriteString("\n")
 	case VerdictFacts:
 		b.WriteString("### Facts only: no log of a program\n")
 	case VerdictNothing:
-		b.WriteString("### No line of a known program\n")
+		s := d.Nothing()
+		b.WriteString("### " + strings.ToUpper(s[:1]) + s[1:] + "\n")
 	}
 	for _, f := range d.Findings {
 		if f.Harmless {

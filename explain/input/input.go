@@ -2,11 +2,11 @@ package input
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"bufio"
 	"bytes"
 	"compress/bzip2"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +31,10 @@ const maxDepth = 4
 var (
 	// ErrTooDeep is for an archive in more than four others.
 	ErrTooDeep = errors.New("archives in archives, more than 4 deep")
+	// ErrPacked is for packed forms that are not read, such as xz.
+	ErrPacked = errors.New("packed in a form that is not supported")
+	// ErrEmpty is for a folder without files.
+	ErrEmpty = errors.New("no files in this folder")
 	// ErrTooLarge is for a zip archive that isn't a file and has more than [MaxZip] bytes.
 	ErrTooLarge = errors.New("a zip archive in a stream, larger than 256 MiB")
 )
@@ -47,13 +51,22 @@ type Input struct {
 }
 
 // All opens the named files in this order, and those below folders in lexical order. An error
-// belongs to one input and names it; the sequence goes on with the next one.
+// belongs to one input and names it; the sequence goes on with the next one. A file that was opened
+// under another name before is left out.
 func All(names []string, stdin io.Reader) iter.Seq2[Input, error] {
+	return Until(context.Background(), names, stdin)
+}
+
+// Until is [All] until the context ends: then reads fail with its cause, also one that waits for a
+// pipe or a terminal.
+func Until(ctx context.Context, names []string, stdin io.Reader) iter.Seq2[Input, error] {
 	return func(yield func(Input, error) bool) {
-		w := walker{yield: yield}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel() // ends pumps
+		w := walker{ctx: ctx, yield: yield, opened: map[string]bool{}}
 		for _, name := range names {
 			if name == Stdin {
-				w.stream("standard input", stdin, 0)
+				w.stream("standard input", &pump{ctx: ctx, in: stdin}, 0)
 			} else {
 				w.path(name)
 			}
@@ -66,7 +79,9 @@ func All(names []string, stdin io.Reader) iter.Seq2[Input, error] {
 
 // walker visits inputs until the consumer stops.
 type walker struct {
+	ctx     context.Context //nolint:containedctx // of one pass over the inputs
 	yield   func(Input, error) bool
+	opened  map[string]bool // files, without links in their paths
 	stopped bool
 }
 
@@ -90,17 +105,23 @@ func (w *walker) path(name string) {
 		w.file(name)
 		return
 	}
+	files := 0
 	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case w.stopped:
 			return fs.SkipAll
 		case err != nil:
+			files++
 			w.fail(fmt.Errorf("read input: %w", err))
 		case d.Type().IsRegular(), linksToFile(path, d):
+			files++
 			w.file(path)
 		}
 		return nil
 	})
+	if err == nil && files == 0 {
+		err = ErrEmpty
+	}
 	if err != nil {
 		w.fail(fmt.Errorf("read input %s: %w", name, err))
 	}
@@ -116,6 +137,9 @@ func linksToFile(path string, d fs.DirEntry) bool {
 }
 
 func (w *walker) file(name string) {
+	if w.again(name) {
+		return
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		w.fail(fmt.Errorf("read input: %w", err))
@@ -126,44 +150,29 @@ func (w *walker) file(name string) {
 		w.zipFile(name, f)
 		return
 	}
-	w.stream(name, f, 0)
-}
-
-// zipped reports whether a file is a zip archive; it leaves the position at the beginning.
-func zipped(f *os.File) bool {
-	var head [4]byte
-	n, _ := f.ReadAt(head[:], 0) // a pipe can't be read at a position, and is no zip then
-	return isZip(head[:n])
-}
-
-func (w *walker) zipFile(name string, f *os.File) {
-	info, err := f.Stat()
-	if err != nil {
-		w.fail(fmt.Errorf("read input: %w", err))
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		w.stream(name, &pump{ctx: w.ctx, in: f}, 0)
 		return
 	}
-	r, err := zip.NewReader(f, info.Size())
-	if err != nil {
-		w.fail(fmt.Errorf("read input %s: %w", name, err))
-		return
-	}
-	w.zip(name, r, 0)
+	w.stream(name, untilDone{w.ctx, f}, 0)
 }
 
-func (w *walker) zip(name string, r *zip.Reader, depth int) {
-	for _, entry := range r.File {
-		if w.stopped || entry.FileInfo().IsDir() {
-			continue
-		}
-		inside := name + ":" + entry.Name
-		f, err := entry.Open()
-		if err != nil {
-			w.fail(fmt.Errorf("read input %s: %w", inside, err))
-			continue
-		}
-		w.stream(inside, f, depth+1)
-		_ = f.Close() // only read
+// again reports whether a regular file was opened before, perhaps under another name.
+func (w *walker) again(name string) bool {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
 	}
+	path, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return false
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return false
+	}
+	before := w.opened[path]
+	w.opened[path] = true
+	return before
 }
 
 // The first bytes of packed forms.
@@ -174,7 +183,23 @@ var (
 	magicTar   = []byte("ustar") // at 257
 )
 
-func isZip(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
+// foreign are the first bytes of packed forms that are not read, and what unpacks them.
+var foreign = []struct{ magic, command string }{
+	{"\xfd7zXZ\x00", "xz -d"},
+	{"\x04\x22\x4d\x18", "lz4 -d"},
+	{"7z\xbc\xaf\x27\x1c", "7z x"},
+	{"Rar!\x1a\x07", "unrar x"},
+}
+
+// packedOtherwise returns an error for a packed form that is not read.
+func packedOtherwise(head []byte) error {
+	for _, f := range foreign {
+		if bytes.HasPrefix(head, []byte(f.magic)) {
+			return fmt.Errorf("%w: unpack it with %s", ErrPacked, f.command)
+		}
+	}
+	return nil
+}
 
 // stream visits a stream, unpacking it if it is packed.
 func (w *walker) stream(name string, r io.Reader, depth int) {
@@ -187,7 +212,11 @@ func (w *walker) stream(name string, r io.Reader, depth int) {
 		br = bufio.NewReaderSize(r, 64<<10)
 	}
 	head, err := br.Peek(512)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && !errors.Is(err, io.EOF) && len(head) == 0 {
+		w.fail(fmt.Errorf("read input %s: %w", name, err))
+		return
+	}
+	if err := packedOtherwise(head); err != nil {
 		w.fail(fmt.Errorf("read input %s: %w", name, err))
 		return
 	}
@@ -210,7 +239,7 @@ func (w *walker) stream(name string, r io.Reader, depth int) {
 	case isZip(head):
 		w.zipStream(name, br, depth)
 	default:
-		w.give(Input{Name: name, Reader: br}, nil)
+		w.give(Input{Name: name, Reader: text(br)}, nil)
 	}
 }
 
@@ -238,23 +267,4 @@ func (w *walker) tar(name string, r io.Reader, depth int) {
 			w.stream(name+":"+header.Name, archive, depth+1)
 		}
 	}
-}
-
-// zipStream reads a zip archive whole, because its directory is at the end.
-func (w *walker) zipStream(name string, r io.Reader, depth int) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxZip+1))
-	switch {
-	case err != nil:
-		w.fail(fmt.Errorf("read input %s: %w", name, err))
-		return
-	case len(data) > MaxZip:
-		w.fail(fmt.Errorf("read input %s: %w", name, ErrTooLarge))
-		return
-	}
-	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		w.fail(fmt.Errorf("read input %s: %w", name, err))
-		return
-	}
-	w.zip(name, archive, depth)
 }

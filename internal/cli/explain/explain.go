@@ -105,10 +105,12 @@ and keeps relations: use it before you publish a report.
 Exit codes:
 
     0   nothing wrong seen
-    1   a cause was named
+    1   a cause was named, even if some inputs could not be read
     2   wrong use, or no input could be read
-    3   no line of a known program
-    7   something failed but no cause can be named, or some inputs could not be read`,
+    3   no line of a known program, and all inputs were read
+    6   the time limit expired (--timeout): the report is about what was read before
+    7   something failed but no cause can be named, or some inputs could not be read
+    130 interrupted by Ctrl-C: the report is about what was read before`,
 		Example: `  rdmactl explain job.log
   rdmactl explain logs/ dmesg.txt
   rdmactl explain trace.pcapng job.log --flows
@@ -150,12 +152,10 @@ func runExplain(app *cli.App, cmd *cobra.Command, args []string, f explainFlags)
 		return explainValue(app, cmd, &f)
 	}
 	progress := app.ReadingProgress("reading MiB", 0, args)
-	report, err := explain.Explain(cmd.Context(), input.All(args, cmd.InOrStdin()),
+	ctx := cmd.Context()
+	report, stopped := explain.Explain(ctx, input.Until(ctx, args, cmd.InOrStdin()),
 		explain.Options{Progress: mebibytes(progress.Add), Recordings: recorded.Read})
 	progress.Done()
-	if err != nil {
-		return err
-	}
 	d := report.Document()
 	if f.flows {
 		d.AddFlows(report)
@@ -167,8 +167,8 @@ func runExplain(app *cli.App, cmd *cobra.Command, args []string, f explainFlags)
 		}
 		d.Redact(r.Text)
 	}
-	if err := printDocument(app, &d); err != nil {
-		return err
+	if err := printDocument(app, &d); err != nil || stopped != nil {
+		return errors.Join(err, stopped)
 	}
 	return exit(report)
 }
@@ -206,24 +206,29 @@ func mebibytes(add func(int)) func(name string, bytes int64) {
 // exit returns the exit code of a report.
 func exit(r *explain.Report) error {
 	var unread []error
+	read := false
 	for _, in := range r.Inputs {
 		if in.Err != nil {
 			unread = append(unread, cli.InputError(in.Err))
 		}
+		read = read || in.Err == nil || in.Lines > 0
 	}
+	partly := len(unread) > 0
 	switch r.Verdict() {
 	case explain.VerdictFault:
 		return cli.ExitSilently(cli.ExitFault)
 	case explain.VerdictNothing:
-		if len(unread) == len(r.Inputs) && len(unread) > 0 {
+		if partly && !read {
 			return errors.Join(unread...)
 		}
-		return cli.ExitSilently(cli.ExitNotFound)
+		if !partly {
+			return cli.ExitSilently(cli.ExitNotFound)
+		}
 	case explain.VerdictUnknown, explain.VerdictFacts:
 		return cli.ExitSilently(cli.ExitPartial)
 	}
-	if len(unread) > 0 {
-		return cli.Exitf(cli.ExitPartial, "%d of %d inputs could not be read", len(unread), len(r.Inputs))
+	if partly {
+		return cli.Exitf(cli.ExitPartial, "%d of %d inputs could not be read to the end", len(unread), len(r.Inputs))
 	}
 	return nil
 }

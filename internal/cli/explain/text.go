@@ -68,8 +68,14 @@ func blocks(d *explain.Document, wide bool) []output.Block {
 			out = append(out, t.Text)
 		}
 	}
-	if d.Flows != nil {
+	switch {
+	case d.Flows == nil:
+	case len(d.Flows) > 0:
 		out = append(out, flowTable(d.Flows))
+	case slices.ContainsFunc(d.Inputs, func(in explain.InputDocument) bool { return in.Capture }):
+		out = append(out, output.Line(output.Plain("no flows: the captures have no packets of RDMA")))
+	default:
+		out = append(out, output.Line(output.Warn("no flows: none of the inputs is a capture (pcap, pcapng)")))
 	}
 	return append(out, inputs(d))
 }
@@ -140,7 +146,10 @@ func headline(d *explain.Document) output.Block {
 	case explain.VerdictFacts:
 		return output.Line(output.Warn("facts only: no log of a program, so nothing was judged"))
 	case explain.VerdictNothing:
-		return output.Line(output.Warn("no line of a known program"))
+		return output.Line(output.Warn(d.Nothing()))
+	}
+	if d.Partial() {
+		return output.Line(output.Warn("nothing wrong seen in what could be read"))
 	}
 	return output.Line(output.Good("nothing wrong seen"))
 }
