@@ -98,9 +98,37 @@ func TestSARIF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"ruleId": "RDX-101"`, `"startLine": 6`, `"uri": "standard input"`, "not visible: "} {
+	for _, want := range []string{
+		`"ruleId": "RDX-101"`, `"startLine": 6`, `"uri": "standard input"`, "not visible: ",
+		"; to do: ",
+	} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %s in\n%s", want, data)
+		}
+	}
+}
+
+// Markdown says what to do, and has no punctuation around facts that aren't known.
+func TestMarkdown(t *testing.T) {
+	d, err := read(t, sample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, c := d.First()
+	d.Facts.Nodes = append(d.Facts.Nodes,
+		explain.NodeDocument{Name: "gpu-d"}, explain.NodeDocument{Name: d.Inputs[0].Name})
+	page := string(d.Markdown())
+	for _, want := range []string{
+		"\n**to decide:** " + c.Decide[:10], "\n**to do:** " + c.Remedy[:10], "| decides | to do |",
+		"\n- gpu-b: IB\n", "\n- gpu-d\n",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in\n%s", want, page)
+		}
+	}
+	for _, odd := range []string{": ;", "; \n", "\n- " + d.Inputs[0].Name} {
+		if strings.Contains(page, odd) {
+			t.Errorf("%q in\n%s", odd, page)
 		}
 	}
 }

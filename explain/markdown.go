@@ -14,6 +14,12 @@ func (d *Document) Markdown() []byte {
 	case VerdictFault:
 		f, c := d.First()
 		fmt.Fprintf(&b, "### %s\n\n**%s cause:** %s\n", markup(f.What), c.Confidence, markup(c.Title))
+		if c.Decide != "" {
+			fmt.Fprintf(&b, "\n**to decide:** %s\n", markup(c.Decide))
+		}
+		if c.Remedy != "" {
+			fmt.Fprintf(&b, "\n**to do:** %s\n", markup(c.Remedy))
+		}
 	case VerdictUnknown:
 		b.WriteString("### Something failed, and no rule knows why\n")
 	case VerdictHealthy:
@@ -40,7 +46,11 @@ func (d *Document) Markdown() []byte {
 		writeLines(&b, d.Unexplained)
 		b.WriteString("```\n")
 	}
-	d.Facts.markdown(&b)
+	inputs := map[string]bool{}
+	for _, in := range d.Inputs {
+		inputs[in.Name] = true
+	}
+	d.Facts.markdown(&b, inputs)
 	return []byte(b.String())
 }
 
@@ -50,10 +60,10 @@ const maxQuoted = 5
 func (f *FindingDocument) markdown(b *strings.Builder) {
 	fmt.Fprintf(b, "\n#### %s (%s)\n\n```\n", markup(f.What), f.Rule)
 	writeLines(b, f.Lines)
-	b.WriteString("```\n\n| | cause | for | against | decides |\n|---|---|---|---|---|\n")
+	b.WriteString("```\n\n| | cause | for | against | decides | to do |\n|---|---|---|---|---|---|\n")
 	for i, c := range f.Causes {
-		fmt.Fprintf(b, "| %d | %s: %s | %s | %s | %s |\n", i+1, c.Confidence, markup(c.Title), evidenceList(c.For),
-			evidenceList(c.Against), markup(c.Decide))
+		fmt.Fprintf(b, "| %d | %s: %s | %s | %s | %s | %s |\n", i+1, c.Confidence, markup(c.Title),
+			evidenceList(c.For), evidenceList(c.Against), markup(c.Decide), markup(c.Remedy))
 	}
 }
 
@@ -76,26 +86,26 @@ func evidenceList(list []EvidenceDocument) string {
 	return strings.Join(parts, "<br>")
 }
 
-func (f *FactsDocument) markdown(b *strings.Builder) {
+// markdown writes the facts. A node without a name has that of an input.
+func (f *FactsDocument) markdown(b *strings.Builder, inputs map[string]bool) {
 	if len(f.Nodes)+len(f.Libraries) == 0 {
 		return
 	}
 	b.WriteString("\n#### Facts\n\n")
 	for _, l := range f.Libraries {
-		fmt.Fprintf(b, "- %s %s\n", l.Name, markup(strings.Join(l.Versions, ", ")))
-	}
-	for _, n := range f.Nodes {
-		var devices []string
-		for _, x := range n.Devices {
-			devices = append(devices, strings.TrimSpace(x.Name+" "+string(x.Link)))
+		version := strings.Join(l.Versions, ", ")
+		if version == "" {
+			version = "(version not printed)"
 		}
-		fmt.Fprintf(
-			b,
-			"- %s: %s; %s\n",
-			markup(n.Name),
-			markup(strings.Join(n.Networks, ", ")),
-			markup(strings.Join(devices, ", ")),
-		)
+		fmt.Fprintf(b, "- %s %s\n", l.Name, markup(version))
+	}
+	for i := range f.Nodes {
+		n := &f.Nodes[i]
+		if known := n.markdown(); known != "" {
+			fmt.Fprintf(b, "- %s: %s\n", markup(n.Name), known)
+		} else if !inputs[n.Name] {
+			fmt.Fprintf(b, "- %s\n", markup(n.Name))
+		}
 	}
 	for _, x := range f.Differences {
 		fmt.Fprintf(b, "- differs: %s\n", markup(x.What))
@@ -103,6 +113,21 @@ func (f *FactsDocument) markdown(b *strings.Builder) {
 	for _, h := range f.Hidden {
 		fmt.Fprintf(b, "- not visible: %s\n", markup(h))
 	}
+}
+
+// markdown returns the node's networks and devices, "" if none are known.
+func (n *NodeDocument) markdown() string {
+	var devices []string
+	for _, x := range n.Devices {
+		devices = append(devices, strings.TrimSpace(x.Name+" "+string(x.Link)))
+	}
+	var parts []string
+	for _, list := range [][]string{n.Networks, devices} {
+		if len(list) > 0 {
+			parts = append(parts, markup(strings.Join(list, ", ")))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // markup escapes what Markdown would take for its own, in text of one line.

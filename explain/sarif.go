@@ -57,6 +57,9 @@ func (f *FindingDocument) sarif() sarif.Result {
 		if c.Decide != "" {
 			r.Message.Text += " (decides: " + c.Decide + ")"
 		}
+		if c.Remedy != "" {
+			r.Message.Text += "; to do: " + c.Remedy
+		}
 	}
 	for _, l := range f.Lines {
 		at := sarif.Location{Physical: &sarif.Physical{Artifact: sarif.Artifact{URI: l.File}}}

@@ -15,6 +15,10 @@ type Rule struct {
 	Explanation string
 	// Sources are threads, source files and specifications: "NVIDIA/nccl#426".
 	Sources []string
+	// Causes are those that it can have, in the order in which they rank without evidence; only
+	// slug, title, decide, remedy and sources are set. Of rules that make their causes from the
+	// lines, they are empty.
+	Causes []Cause
 	// Find returns the findings of the rule; none if the symptom is not there.
 	Find func(f *facts.Facts) []Finding
 	// witness marks rules about what other sources than logs have named: they count as evidence for

@@ -16,10 +16,25 @@ func symptomRules() []Rule {
 	for _, s := range symptoms.All() {
 		list = append(list, Rule{
 			ID: s.ID, Name: s.Name, Title: s.Title, Explanation: s.Explanation, Sources: s.Sources,
-			Find: func(f *facts.Facts) []Finding { return findSymptom(f, s) },
+			Causes: possibleCauses(s),
+			Find:   func(f *facts.Facts) []Finding { return findSymptom(f, s) },
 		})
 	}
 	return list
+}
+
+// possibleCauses returns the causes that a symptom can have, the most common first.
+func possibleCauses(s *symptoms.Symptom) []Cause {
+	list := slices.Clone(s.Causes)
+	slices.SortStableFunc(list, func(a, b symptoms.Cause) int { return int(b.Weight - a.Weight) })
+	var out []Cause
+	for i := range list {
+		c := &list[i]
+		out = append(out, Cause{
+			Slug: c.Slug, Title: c.Title, Decide: c.Decide, Remedy: c.Remedy, Sources: c.Sources,
+		})
+	}
+	return out
 }
 
 // findSymptom returns the finding of a symptom, none if no line shows it.
