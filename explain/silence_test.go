@@ -15,9 +15,12 @@ func TestSilenceIsNotHealth(t *testing.T) {
 	ends := func(s string) string { return strings.ReplaceAll(s, "START", "COMPLETE") }
 	const bridge = "n1:10:10 [0] NCCL INFO Bootstrap : Using docker0:172.17.0.1<0>\n"
 	for name, c := range map[string]struct{ log, what, cause string }{
-		"none finished":  {start + second, "2 ranks began to initialize NCCL and didn't finish", "dead-peer"},
-		"one rank":       {start, "rank 0 began to initialize NCCL and didn't finish", "dead-peer"},
-		"others did":     {start + second + ends(start), "rank 1 began to initialize NCCL and didn't finish, while others did", "dead-peer"},
+		"none finished": {start + second, "2 ranks began to initialize NCCL and didn't finish", "dead-peer"},
+		"one rank":      {start, "rank 0 began to initialize NCCL and didn't finish", "dead-peer"},
+		"others did": {
+			start + second + ends(start), "rank 1 began to initialize NCCL and didn't finish, while others did",
+			"dead-peer",
+		},
 		"a second one":   {complete + strings.ReplaceAll(start, "0x1", "0x2"), "rank 0 began", "dead-peer"},
 		"bridge":         {bridge + start + second, "2 ranks began", "interface-choice"},
 		"all finished":   {start + second + ends(start) + ends(second), "", ""},
