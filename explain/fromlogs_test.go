@@ -65,6 +65,9 @@ func TestNoDeviceByOtherLines(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: first cause = %s, want %s", c.name, got, c.want)
 		}
+		if c.name == "provider" && !strings.Contains(all, "ibverbs-providers") {
+			t.Errorf("no word of the provider's package: %s", all)
+		}
 		if c.name == "provider" && strings.Contains(all, "providers that aren't installed") {
 			t.Errorf("the line about the missing provider is called harmless: %s", all)
 		}

@@ -209,7 +209,9 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 		listed = hint
 	}
 	title := "the image has no libibverbs (rdma-core), or a program without support for it"
+	remedy := "install rdma-core in the image; build UCX with it"
 	if ofCard != nil {
+		remedy = "install the provider (ibverbs-providers, rdma-core) of the release of libibverbs in the image"
 		title = "the image has no provider of libibverbs for the card (rdma-core), or none that can be loaded"
 	}
 	c.add("missing-library", title, usual).
@@ -223,8 +225,7 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 		supportsIf(provider != nil, strong, "libibverbs has no provider for a device of the kernel",
 			placeOf(provider)...).
 		opposesIf(refused != nil, strong, "the library was there: it could not open a device", placeOf(refused)...).
-		todo("ibv_devices in the container; ldconfig -p | grep ibverbs; ucx_info -d",
-			"install rdma-core in the image; build UCX with it").
+		todo("ibv_devices in the container; ldconfig -p | grep -e ibverbs -e rdmav; ucx_info -d", remedy).
 		from("sgl-project/sglang#1427", "ai-dynamo/dynamo#1314")
 	node := common
 	if name := missingDevice(named); name != "" { // a device without a device file is listed all the same
