@@ -23,6 +23,7 @@ func TestCertainty(t *testing.T) {
 			"\t\tBase lid: 65535\n\t\tLink layer: InfiniBand\n"
 	)
 	arm, active := "Linux n1 6.8.0 #1 SMP aarch64 GNU/Linux\n", strings.ReplaceAll(ibstat, "Down", "Active")
+	other := strings.ReplaceAll(ibstat, "mlx5_0", "mlx5_1")
 	for name, c := range map[string]struct{ log, what, cause, confidence string }{
 		"AER alone":      {fatal, "the card reports a hardware problem", "card-hardware", ""},
 		"PCIe error":     {detected + enter, "is being recovered", "card-hardware", "likely"},
@@ -31,6 +32,7 @@ func TestCertainty(t *testing.T) {
 		"UCX, TCP only":  {onlyTCP, "UCX has no device mlx5_0:1", "missing-library", "likely"},
 		"UCX, port down": {ibstat + onlyTCP, "UCX has no device mlx5_0:1", "port-down", "likely"},
 		"UCX, active":    {active + onlyTCP, "UCX has", "missing-library", "likely"},
+		"UCX, one port":  {active + other + onlyTCP, "UCX has", "missing-library", "likely"},
 		"exit code -9":   {strings.ReplaceAll(childFailed, "1)", "-9)"), "was ended", "host-memory", "possible"},
 		"time limit":     {limit, "the job reached its time limit: ", "time-limit", "possible"},
 		"aarch64":        {arm + limit, "the job reached", "defect:nccl-aarch64-hang", "likely"},
@@ -46,6 +48,9 @@ func TestCertainty(t *testing.T) {
 			t.Errorf("%s: %q, %s %s, want %q, %s %s", name, f.What, cause.Confidence, cause.Cause,
 				c.what, c.confidence, c.cause)
 		}
+	}
+	if f, _ := ptr(explainAll(t, "dmesg", detected+enter)); f.Causes[1].Confidence != "possible" {
+		t.Errorf("after an error of PCIe %s is %s, want possible", f.Causes[1].Cause, f.Causes[1].Confidence)
 	}
 }
 

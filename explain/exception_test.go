@@ -81,7 +81,7 @@ func TestNotOwnException(t *testing.T) {
 			good + "subprocess.CalledProcessError: Command '['python3']' returned non-zero exit status 1.\n",
 			explain.VerdictUnknown,
 		},
-		"of the network": {good + "[rank1]: ValueError: the NCCL process group isn't there\n", explain.VerdictUnknown},
+		"of the network": {good + "[rank1]: ValueError: this release of NCCL is too old\n", explain.VerdictUnknown},
 		"good":           {good, explain.VerdictHealthy},
 	} {
 		if d := explainAll(t, "job.log", c.log); d.Verdict != c.want {

@@ -32,6 +32,8 @@ func TestTakenBack(t *testing.T) {
 		busy = "(APIServer pid=1) INFO 11-20 10:14:22 [loggers.py:127] Engine 000: Avg prompt throughput: 9.0 " +
 			"tokens/s, Avg generation throughput: 31.0 tokens/s, Running: 3 reqs\n"
 
+		script  = "Traceback (most recent call last):\n"
+		closed2 = "gpu-a:100:160 [0] NCCL INFO misc/socket.cc:64 -> 2\n"
 		closed3 = "gpu-a:100:160 [0] NCCL INFO misc/socket.cc:64 -> 3\n"
 		abort   = "gpu-a:100:100 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 18000 - Abort COMPLETE\n"
 		fault6  = "gpu-a:100:160 [0] NCCL INFO transport/net_ib.cc:1034 -> 6\n"
@@ -45,6 +47,7 @@ func TestTakenBack(t *testing.T) {
 		"other link":       {down + other, explain.VerdictFault},
 		"two flaps":        {down + up + down + up, explain.VerdictFault},
 		"flap and failure": {down + up + fallen, explain.VerdictFault},
+		"flap and trouble": {down + up + script, explain.VerdictFault},
 		"one corrected":    {corrected, explain.VerdictHealthy},
 		"many corrected":   {corrected + corrected + corrected, explain.VerdictFault},
 		"wait":             {waits, explain.VerdictFault},
@@ -54,12 +57,16 @@ func TestTakenBack(t *testing.T) {
 		"busy":             {waits + busy, explain.VerdictHealthy},
 		"abort":            {complete + closed3 + abort, explain.VerdictHealthy},
 		"abort, no start":  {header + closed3 + abort, explain.VerdictFault},
+		"abort, code 2":    {complete + closed2 + abort, explain.VerdictFault},
 		"no abort":         {complete + closed3, explain.VerdictFault},
 		"abort of a fault": {complete + fault6 + abort, explain.VerdictFault},
 	} {
 		if d := explainAll(t, "job.log", c.log); d.Verdict != c.want {
 			t.Errorf("%s: verdict = %s, want %s: %+v", name, d.Verdict, c.want, d.Findings)
 		}
+	}
+	if f, _ := ptr(explainAll(t, "job.log", header+down+up+closed3)); f.Rule != "RDX-170" {
+		t.Errorf("a link that was down before a connection was closed: %s, want RDX-170", f.Rule)
 	}
 }
 

@@ -17,6 +17,7 @@ func TestSilenceIsNotHealth(t *testing.T) {
 	for name, c := range map[string]struct{ log, what, cause string }{
 		"none finished": {start + second, "2 ranks began to initialize NCCL and didn't finish", "dead-peer"},
 		"one rank":      {start, "rank 0 began to initialize NCCL and didn't finish", "dead-peer"},
+		"one twice":     {start + start, "rank 0 began to initialize NCCL and didn't finish", "dead-peer"},
 		"others did": {
 			start + second + ends(start), "rank 1 began to initialize NCCL and didn't finish, while others did",
 			"dead-peer",
