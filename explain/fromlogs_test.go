@@ -133,6 +133,9 @@ func TestMTUsOfQueuePairs(t *testing.T) {
 			"status=9 opcode=0 len=0 vendor err 137 (Send) localGid ::ffff:10.0.0.1 remoteGids::ffff:10.0.0.2\n"
 	}
 	const differ = "4096 on n1; 1024 on n2"
+	if what, _, _ := causeOf(t, log("3")); what != "n1 and n2 (::ffff:10.0.0.2) disagree about a request" {
+		t.Errorf("headline: %s; want n2 by the GID of its queue pair", what)
+	}
 	if _, got, all := causeOf(t, log("3")); got != "mtu-differs" || !strings.Contains(all, differ) {
 		t.Errorf("first cause = %s, want mtu-differs by %q:\n%s", got, differ, all)
 	}
@@ -244,5 +247,13 @@ func TestFramesOfNCCL(t *testing.T) {
 	}
 	if _, got, _ := causeOf(t, crash+" 1  /home/u/prog(main+0x10) [0x7f0002]\n"); got == "library-defect" {
 		t.Error("library-defect without a frame of NCCL")
+	}
+}
+
+// A line that speaks for a cause in two ways is quoted once.
+func TestEvidenceOnce(t *testing.T) {
+	_, _, all := causeOf(t, "I0520 10:03:24.137327   30847 main.go:39] No devices found.\n")
+	if n := strings.Count(all, "for I0520 10:03:24.137327   30847 main.go:39] No devices found."); n != 1 {
+		t.Errorf("the line is quoted %d times:\n%s", n, all)
 	}
 }
