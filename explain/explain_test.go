@@ -133,6 +133,27 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
+// The headline has the node that the prefix of a line names, not the file.
+func TestHeadlineNamesNode(t *testing.T) {
+	for line, want := range map[string]string{
+		"node07: [rank44]: torch.AcceleratorError: CUDA error: unspecified launch failure": "node07: ",
+		"[1732694473.123456] [dn1:2231 :0]      ib_mlx5_log.c:177 UCX  ERROR Transport retry count exceeded " +
+			"on mlx5_0:1/RoCE (synd 0x15 vend 0x81 hw_synd 0/0)": "mlx5_0 of dn1 ",
+		"[dn1:2231:0:2231]      ib_mlx5_log.c:177  Transport retry count exceeded " +
+			"on mlx5_0:1/RoCE (synd 0x15 vend 0x81 hw_synd 0/0)": "mlx5_0 of dn1 ",
+		"[gpu1:2231] pml_ucx.c:424  Error: ucp_ep_create(proc=1) failed: Destination is unreachable": "gpu1: ",
+	} {
+		d, err := read(t, line+"\n")
+		if err != nil || d.Verdict != explain.VerdictFault {
+			t.Errorf("%s: verdict %s, %v", line, d.Verdict, err)
+			continue
+		}
+		if f, _ := d.First(); !strings.HasPrefix(f.What, want) {
+			t.Errorf("%s: headline %q, want it to begin with %q", line, f.What, want)
+		}
+	}
+}
+
 // endless is a log without end.
 type endless struct{ cancel func() }
 

@@ -46,6 +46,11 @@ func TestPrefixes(t *testing.T) {
 		},
 		{name: "escape byte lost", in: "[36m(RayWorker pid=7)[0m " + message, pid: 7, rank: -1},
 		{name: "deepspeed", in: "gpu-02: " + message, host: "gpu-02", rank: -1},
+		{
+			name: "pdsh before torchrun", in: "gpu-02: [rank44]: torch.AcceleratorError: CUDA error",
+			text: "torch.AcceleratorError: CUDA error", host: "gpu-02", rank: 44,
+		},
+		{name: "word before a list", in: "hosts: [ranked]: a", text: "hosts: [ranked]: a", rank: -1},
 		{name: "kubectl", in: "[pod/train-worker-0/main] " + message, host: "train-worker-0", rank: -1},
 		{
 			name: "kubectl with times", in: "[pod/train-worker-0/main] 2026-11-27T06:34:31.000000000Z " + message,

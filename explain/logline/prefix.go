@@ -267,7 +267,8 @@ func takeSyslog(s string, l *evidence.Line) (string, bool) {
 }
 
 // takeCompose takes "worker-1  | " of docker compose, and "node2: " of DeepSpeed and pdsh, the
-// latter only before a line of NCCL, because many programs begin lines with a word and a colon.
+// latter only before a line of NCCL or "[rank3]:", because many programs begin lines with a word
+// and a colon.
 func takeCompose(s string, l *evidence.Line) (string, bool) {
 	end := strings.IndexAny(s, " :|")
 	if end <= 0 || end > 64 {
@@ -278,12 +279,20 @@ func takeCompose(s string, l *evidence.Line) (string, bool) {
 		l.Process.Host = s[:end]
 		return after, true
 	}
-	if after, ok := strings.CutPrefix(s[end:], ": "); ok && strings.Contains(after, " NCCL ") &&
-		!strings.HasSuffix(s[:end], "Error") { // "RuntimeError: [1] is setting up NCCL communicator …" of Python
+	after, ok := strings.CutPrefix(s[end:], ": ")
+	ofPython := strings.HasSuffix(s[:end], "Error") // "RuntimeError: [1] is setting up NCCL communicator …"
+	if ok && !ofPython && (strings.Contains(after, " NCCL ") || ofRank(after)) {
 		l.Process.Host = s[:end]
 		return after, true
 	}
 	return s, false
+}
+
+// ofRank reports whether a line begins with "[rank3]:".
+func ofRank(s string) bool {
+	after, ok := strings.CutPrefix(s, "[rank")
+	digits, _, closed := strings.Cut(after, "]:")
+	return ok && closed && number(digits)
 }
 
 func number(s string) bool {

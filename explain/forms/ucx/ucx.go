@@ -212,15 +212,17 @@ func hexNumber(s string) string {
 }
 
 // head reads "[1719157763.321281] [node2:19381:0]       ib_device.c:1163 UCX  ERROR   message" and
-// "[node2:19381:0:19381] ib_mlx5_log.c:143  message" (src/ucs/debug/log.c).
+// "[node2:19381:0:19381] ib_mlx5_log.c:143  message" (src/ucs/debug/log.c), also with the process
+// ID padded as by older releases, "[node2:1938 :0]", and "[node2:19381] pml_ucx.c:424" of Open MPI.
 func head(text string, e *evidence.Event) {
 	for part := range strings.SplitSeq(text, "[") {
 		in, _, ok := strings.Cut(part, "]")
 		if !ok {
 			continue
 		}
-		if words := strings.Split(in, ":"); len(words) >= 3 {
-			if pid, err := strconv.Atoi(words[1]); err == nil {
+		words := strings.Split(in, ":")
+		if len(words) >= 3 || len(words) == 2 && strings.HasPrefix(text, "["+in+"] ") {
+			if pid, err := strconv.Atoi(strings.TrimSpace(words[1])); err == nil && words[0] != "" {
 				e.Process.Host, e.Process.PID = words[0], pid
 			}
 			continue
