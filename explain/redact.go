@@ -24,11 +24,7 @@ func (d *Document) Redact(replace func(string) string) {
 // names collects the names of a report.
 func (d *Document) names() *aliases {
 	names := newAliases()
-	for i, in := range d.Inputs {
-		if in.Name != "-" {
-			names.set(in.Name, fmt.Sprintf("input-%d", i+1)+kindOf(in.Name))
-		}
-	}
+	d.inputNames(names)
 	for i := range d.Facts.Nodes {
 		names.count[kindNode] = i
 		n := &d.Facts.Nodes[i]
@@ -57,6 +53,28 @@ func (d *Document) names() *aliases {
 		}))
 	}
 	return names
+}
+
+// failedInput matches the name of an input in the message why it could not be read.
+var failedInput = regexp.MustCompile(`\b(?:read input|l?stat|open) ([^\s:][^:]*): `)
+
+// inputNames adds the names of inputs, of archives that they are from, and of those that could not
+// be opened.
+func (d *Document) inputNames(names *aliases) {
+	archives := 0
+	for i, in := range d.Inputs {
+		by := fmt.Sprintf("input-%d", i+1)
+		if in.Name != "-" {
+			names.set(in.Name, by+kindOf(in.Name))
+		}
+		if archive, _, inside := strings.Cut(in.Name, ":"); inside && names.by[archive] == "" {
+			archives++
+			names.set(archive, fmt.Sprintf("archive-%d", archives)+kindOf(archive))
+		}
+		for _, m := range failedInput.FindAllStringSubmatch(in.Error, -1) {
+			names.set(m[1], by+kindOf(m[1]))
+		}
+	}
 }
 
 var (

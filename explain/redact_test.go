@@ -97,6 +97,30 @@ func TestRedactUsers(t *testing.T) {
 	}
 }
 
+// Names of archives, and of inputs that could not be opened, are in messages only.
+func TestRedactInputs(t *testing.T) {
+	d := lined("x")
+	d.Inputs = []explain.InputDocument{
+		{Name: "acme/a.zip:acme/n1.log"},
+		{Error: "read input acme/a.zip: zip: not a valid zip file"},
+		{Error: "read input: stat acme/n2.log: no such file or directory"},
+		{Error: "read input acme/empty: no files in this folder"},
+		{Name: "acme/n3.log", Error: "read acme/n3.log: unexpected EOF"},
+	}
+	redacted(t, d)
+	for i, want := range []explain.InputDocument{
+		{Name: "input-1.log"},
+		{Error: "read input archive-1.zip: zip: not a valid zip file"},
+		{Error: "read input: stat input-3.log: no such file or directory"},
+		{Error: "read input input-4: no files in this folder"},
+		{Name: "input-5.log", Error: "read input-5.log: unexpected EOF"},
+	} {
+		if got := d.Inputs[i]; got.Name != want.Name || got.Error != want.Error {
+			t.Errorf("input %d = %q, %q, want %q, %q", i+1, got.Name, got.Error, want.Name, want.Error)
+		}
+	}
+}
+
 // What lines have where others have names: it says what happened.
 func TestRedactKeeps(t *testing.T) {
 	for _, line := range []string{
