@@ -38,6 +38,13 @@ func (d *Document) names() *aliases {
 		}
 	}
 	names.count[kindNode] = len(d.Facts.Nodes)
+	for i := range d.Facts.Nodes {
+		for _, x := range d.Facts.Nodes[i].Environment {
+			for _, v := range x.Values {
+				names.learn(x.Name + "=" + v)
+			}
+		}
+	}
 	for _, in := range d.Inputs {
 		if in.Recording != nil {
 			names.add(in.Recording.Node, kindNode)

@@ -62,6 +62,11 @@ var namedForms = []named{
 		kind: kindNode, clear: true,
 	},
 	{
+		form: regexp.MustCompile(
+			`\b(?:MASTER_ADDR|NCCL_COMM_ID|HEAD_NODE)["']?(?: set by environment to|[=:])? *["']?` + host),
+		kind: kindNode,
+	},
+	{
 		form: regexp.MustCompile(`(?i)\b(?:resolve|lookup|getaddrinfo)(?: host| hostname)?[ (:]+["']?` + host),
 		kind: kindNode, clear: true,
 	},
@@ -132,7 +137,7 @@ func (a *aliases) add(name string, k kind) {
 		return
 	}
 	short, _, domain := strings.Cut(name, ".")
-	if k != kindNode || !domain || nobody.MatchString(short) {
+	if k != kindNode || !domain || nobody.MatchString(short) || !strings.ContainsAny(short, letters) {
 		short = name
 	}
 	if a.by[short] == "" {
@@ -157,7 +162,7 @@ func (a *aliases) learn(s string) {
 // trailing matches the number at the end of a name.
 var trailing = regexp.MustCompile(`[0-9]+$`)
 
-// letters are those that a stem needs: addresses have none.
+// letters are those that a host's name and a stem need: addresses have none.
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // minStem is the length of the part before the number from which on other numbers are names, too.

@@ -79,6 +79,7 @@ func TestRedactNamesInLines(t *testing.T) {
 		{"i-0123456789abcdef0", "My host id: i-0123456789abcdef0 Peer", "My host id: instance-1 Peer"},
 		{"scratch", "Connection to scratch-OST0003 (at 10.9.8.7@o2ib) was lost", "Connection to fs-1-OST0003 (at"},
 		{"nqn.2014-08.com.acme:disk7", `nvme nvme1: new ctrl: NQN "nqn.2014-08.com.acme:disk7"`, `NQN "subsystem-1"`},
+		{"acme", "NCCL_COMM_ID set by environment to acme:29500", "environment to node-1:29500"},
 		{"gpu-a", "[gpu-a:4711 :0:4712] Caught signal 11", "[node-1:4711 :0:4712] Caught"},
 	} {
 		for secret := range strings.FieldsSeq(c.secrets) {
@@ -160,12 +161,28 @@ func TestRedactGlued(t *testing.T) {
 	}
 }
 
+// The address of a node stands for it, but others of its subnet are no nodes, nor are plain words
+// behind "node".
+func TestRedactAddressOfNode(t *testing.T) {
+	d := lined("10.2.0.8 lost 10.2.0.7 on node alpha and beta")
+	d.Facts.Nodes = []explain.NodeDocument{{Name: "10.2.0.8"}}
+	got := redacted(t, d)
+	if !strings.HasPrefix(got, "node-1 lost 10.") || strings.Contains(got, "10.2.0.7") ||
+		!strings.HasSuffix(got, " on node alpha and beta") {
+		t.Errorf("got %q", got)
+	}
+}
+
 // Nodes that are called as others are after redaction stay apart, and so do names of one stem.
 func TestRedactKeepsApart(t *testing.T) {
 	d := lined("node-2 waits for node-1 and gpu-03, gpu-07.acme.org and gpu-11", "gpu-03: [rank0]: error", "gpu-071")
 	d.Facts.Nodes = []explain.NodeDocument{{Name: "node-2"}, {Name: "node-1"}}
-	want := "node-1 waits for node-2 and node-3, node-4 and node-5\nnode-3: [rank0]: error\ngpu-071"
+	d.Facts.Nodes[0].Environment = []explain.SettingDocument{{Name: "MASTER_ADDR", Values: []string{"acme"}}}
+	want := "node-1 waits for node-2 and node-4, node-5 and node-6\nnode-4: [rank0]: error\ngpu-071"
 	if got := redacted(t, d); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := d.Facts.Nodes[0].Environment[0].Values[0]; got != "node-3" {
+		t.Errorf("MASTER_ADDR = %s, want node-3", got)
 	}
 }
