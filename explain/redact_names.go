@@ -71,7 +71,7 @@ var namedForms = []named{
 		kind: kindNode, clear: true,
 	},
 	{
-		form: regexp.MustCompile(`(?i)\b([a-z0-9][-a-z0-9.]*\.(?:svc|internal|local|lan|corp|intra|amazonaws\.com))\b`),
+		form: regexp.MustCompile(`(?i)\b([a-z0-9][-a-z0-9.]*\.(?:svc|internal|local|lan|corp|intra|compute\.amazonaws\.com))\b`),
 		kind: kindNode,
 	},
 	// Descriptions of nodes in OpenSM and the tools of the fabric.
@@ -102,7 +102,7 @@ var namedForms = []named{
 var nobody = regexp.MustCompile(`(?i)^(localhost|default|none|null|unknown|host|hostname|node|peer|server|client|` +
 	`rank|remote|local|self|kube-[a-z-]+|nccl|ucx|cuda|mpi|` +
 	`.*\.(py|pyx|c|cc|cpp|cu|cuh|h|hpp|inl|go|rs|so|so\.[0-9.]+)|` +
-	`(rank|cpu|numa|eth|ib|lo|bond|ens|eno|enp|mlx|bnxt_re|hfi|irdma|rxe|siw|efa|rocep|ibp|ibs|nvme)[0-9]*` +
+	`(rank|cpu|numa|eth|ib|lo|bond|ens|eno|enp|mlx|bnxt_re|hfi|irdma|rxe|siw|efa|psm|rocep|ibp|ibs|nvme)[0-9]*` +
 	`[a-z0-9_]*|(torch|ray|vllm|sglang|deepspeed|subprocess)\..*)$`)
 
 // unclear matches words that could be ones of any text.

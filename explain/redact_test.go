@@ -131,6 +131,8 @@ func TestRedactKeeps(t *testing.T) {
 		"Failed to create pod sandbox: rpc error: code = Unknown",
 		"network device 'mlx5_7:1' is not available, please use one or more of: 'eth0'(tcp)",
 		"connect to localhost:29500 failed, tensor of (rank, 2)",
+		"8 Insufficient vpc.amazonaws.com/efa",
+		"Could not create endpoint: [psm2_shm:11:12] failed",
 		"wr_id 0x7f00deadbeef, kernel 0xffff888100000000, at 1764216000000000",
 		"torch.distributed.DistNetworkError: the server socket has failed on node 3",
 	} {
