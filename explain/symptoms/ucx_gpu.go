@@ -248,7 +248,6 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Name: "assertion", Program: UCX, All: []string{"  Assertion `", "' failed", ".c:"},
 					Source: "openucx/ucx, src/ucs/debug/assert.c", Standing: evidence.Failed,
-					Speaks: []string{"thread-safety"},
 				},
 				{
 					Name: "frame-of-nccl", Program: UCX, All: []string{"/libnccl.so", "(nccl", "+0x", ") [0x"},
@@ -282,6 +281,7 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 					Slug:   "thread-safety",
 					Title:  "several threads use a worker of UCX that was made for one, or UCX has a defect there",
 					Weight: Rare,
+					Clues:  []Clue{{Weight: Hint, Line: "assertion"}},
 					Decide: "do several threads print it? with one thread, and with a current UCX",
 					Remedy: "one worker for each thread, or UCS_THREAD_MODE_MULTI with a UCX built --enable-mt; a " +
 						"later release",
