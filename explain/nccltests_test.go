@@ -52,6 +52,9 @@ func TestInterfaceThatIsNotThere(t *testing.T) {
 	if _, c := ptr(explainAll(t, "job.log", chosen+end)); c == nil || c.Cause != "version-mismatch" {
 		t.Errorf("with an interface: first cause = %+v, want version-mismatch", c)
 	}
+	if _, c := ptr(explainAll(t, "job.log", end)); c == nil || c.Confidence != "possible" {
+		t.Errorf("the line alone: first cause = %+v, want a possible one", c)
+	}
 }
 
 // A hang of the first operations within a node is mostly peer to peer (NVIDIA/nccl#2079); later

@@ -407,8 +407,8 @@ func findVersions(f *facts.Facts) []Finding {
 		v.proves(fmt.Sprintf("rank %s has version %s, rank %s has %s", m.Fields["rank"], m.Fields["version"],
 			m.Fields["peerRank"], m.Fields["peerVersion"]), m.Place)
 	}
-	v.supportsIf(len(family) > 0, strong+hint,
-		"an address without family is that of a structure of another version", places(family)...).
+	v.supportsIf(len(family) > 0, strong,
+		"an address without family can be that of another version, or never written", places(family)...).
 		supportsIf(versionsDiffer(f), strong, "versions differ").
 		todo("compare the version lines of all nodes; python -c 'import torch; print(torch.cuda.nccl.version())'",
 			"the same version on all nodes").
