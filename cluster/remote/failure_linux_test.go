@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/cluster/remote"
+	"github.com/rdmakit/rdmakit/internal/testkit/script"
 )
 
 // wantError checks the kind of an error, and that its text has some parts.
@@ -227,7 +228,7 @@ func tools(t *testing.T, busybox bool, without []string, scripts map[string]stri
 	}
 	for name, text := range scripts {
 		_ = os.Remove(filepath.Join(dir, name))
-		write(t, filepath.Join(dir, name), "#!/bin/sh\n"+text+"\n")
+		script.Write(t, filepath.Join(dir, name), text)
 	}
 	return dir
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/rendezvous"
 	"github.com/rdmakit/rdmakit/internal/edge/munge"
 	"github.com/rdmakit/rdmakit/internal/testkit/mungetest"
+	"github.com/rdmakit/rdmakit/internal/testkit/script"
 )
 
 // nobody is the second user of these tests.
@@ -141,17 +142,12 @@ func TestSecondUser(t *testing.T) {
 // print one.
 func TestOtherUser(t *testing.T) {
 	dir := t.TempDir()
-	script := func(name, text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
 	say := func(uid int, payload string) {
-		script("unmunge", fmt.Sprintf("printf '%%s' 'ENCODE_HOST: 192.0.2.1\nENCODE_TIME: 1\nTTL: 1\nUID: %d\nGID: 0\n"+
-			"LENGTH: %d\n\n%s'", uid, len(payload), payload))
+		text := fmt.Sprintf("printf '%%s' 'ENCODE_HOST: 192.0.2.1\nENCODE_TIME: 1\nTTL: 1\nUID: %d\nGID: 0\n"+
+			"LENGTH: %d\n\n%s'", uid, len(payload), payload)
+		script.Write(t, filepath.Join(dir, "unmunge"), text)
 	}
-	script("munge", "cat > "+dir+"/payload; echo MUNGE:abc:")
+	script.Write(t, filepath.Join(dir, "munge"), "cat > "+dir+"/payload; echo MUNGE:abc:")
 	say(os.Geteuid(), "")
 	way, err := rendezvous.NewMunge(t.Context(), slurm, munge.Daemon{Folder: dir})
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/rdmakit/rdmakit/cluster/result"
 	"github.com/rdmakit/rdmakit/cluster/worker"
 	"github.com/rdmakit/rdmakit/internal/cli"
+	"github.com/rdmakit/rdmakit/internal/testkit/script"
 	"github.com/rdmakit/rdmakit/internal/testkit/testtrees"
 	"github.com/rdmakit/rdmakit/inventory"
 	"github.com/rdmakit/rdmakit/launch"
@@ -126,9 +126,7 @@ func TestAddSwitches(t *testing.T) {
 		{"echo refused >&2; exit 1", map[string]string{result.FactNetdev: "eth0"}},
 		{"echo nonsense", map[string]string{result.FactNetdev: "eth0"}},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, "lldpctl"), []byte("#!/bin/sh\n"+tt.script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		script.Write(t, filepath.Join(dir, "lldpctl"), tt.script)
 		cards := []worker.Card{
 			{Facts: map[string]string{result.FactNetdev: "eth0"}},
 			{Facts: map[string]string{result.FactNetdev: "eth1"}},

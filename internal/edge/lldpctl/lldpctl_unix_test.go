@@ -13,15 +13,14 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/edge/lldpctl"
+	"github.com/rdmakit/rdmakit/internal/testkit/script"
 )
 
 // program writes a shell script and returns its name.
-func program(t *testing.T, script string) string {
+func program(t *testing.T, body string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "lldpctl")
-	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	script.Write(t, name, body)
 	return name
 }
 

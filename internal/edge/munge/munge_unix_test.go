@@ -16,6 +16,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/internal/edge/munge"
 	"github.com/rdmakit/rdmakit/internal/testkit/mungetest"
+	"github.com/rdmakit/rdmakit/internal/testkit/script"
 )
 
 // nobody is the second user of these tests.
@@ -103,13 +104,11 @@ func TestOtherUser(t *testing.T) {
 }
 
 // fake returns a daemon whose programs are a script.
-func fake(t *testing.T, script string) munge.Daemon {
+func fake(t *testing.T, body string) munge.Daemon {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"munge", "unmunge"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		script.Write(t, filepath.Join(dir, name), body)
 	}
 	return munge.Daemon{Folder: dir, Socket: "/nowhere/socket"}
 }

@@ -17,15 +17,14 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/internal/edge/ssh"
+	"github.com/rdmakit/rdmakit/internal/testkit/script"
 )
 
 // program writes a shell script that takes the part of ssh.
-func program(t *testing.T, script string) ssh.Client {
+func program(t *testing.T, body string) ssh.Client {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "ssh")
-	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	script.Write(t, name, body)
 	return ssh.Client{Command: []string{name, "-F", "conf"}}
 }
 
