@@ -107,9 +107,10 @@ Exit codes:
     0   nothing wrong seen
     1   a cause was named, even if some inputs could not be read
     2   wrong use, or no input could be read
-    3   no line of a known program, and all inputs were read
+    3   no line of a known program, even if some inputs could not be read to the end
     6   the time limit expired (--timeout): the report is about what was read before
-    7   something failed but no cause can be named, or some inputs could not be read
+    7   something failed but no cause can be named, or some inputs could not be read and the rest
+        shows nothing wrong
     130 interrupted by Ctrl-C: the report is about what was read before`,
 		Example: `  rdmactl explain job.log
   rdmactl explain logs/ dmesg.txt
@@ -224,6 +225,7 @@ func exit(r *explain.Report) error {
 		if !partly {
 			return cli.ExitSilently(cli.ExitNotFound)
 		}
+		return cli.Exitf(cli.ExitNotFound, "%d of %d inputs could not be read to the end", len(unread), len(r.Inputs))
 	case explain.VerdictUnknown, explain.VerdictFacts:
 		return cli.ExitSilently(cli.ExitPartial)
 	}
