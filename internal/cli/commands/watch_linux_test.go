@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/signal"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -111,6 +112,9 @@ func (w *watching) end(t *testing.T) syscall.WaitStatus {
 
 // TestWatchEnds holds how status --watch ends, and that the terminal is as before then.
 func TestWatchEnds(t *testing.T) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP) // under nohup, children would inherit that it is ignored
+	defer signal.Stop(hangup)
 	kill := func(signals ...syscall.Signal) func(*watching) error {
 		return func(w *watching) error {
 			for _, s := range signals {
