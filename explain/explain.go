@@ -120,6 +120,7 @@ const progressEvery = 1 << 10
 func (r *Report) readInput(ctx context.Context, in input.Input, store *evidence.Store, o Options) InputResult {
 	result := InputResult{Name: in.Name}
 	head, _ := in.Reader.Peek(headLen) // an error comes again when it is read
+	matcher := programs().Matcher()
 	switch {
 	case isCapture(head):
 		r.addCapture(readCapture(in, store, &result))
@@ -130,12 +131,11 @@ func (r *Report) readInput(ctx context.Context, in input.Input, store *evidence.
 	case own.Is(head):
 		readOwn(in, store, &result)
 		return result
-	case binary(head) && !programs().Matcher().Wants(head):
+	case binary(head) && !matcher.Wants(head):
 		result.Binary = true
 		return result
 	}
 	lines := logline.NewReader(in.Reader, in.Name)
-	matcher := programs().Matcher()
 	var wrapped ownforms.Unwrapper
 	lines.Wanted = func(raw []byte) bool { return !wrapped.Line(raw) && matcher.Wants(raw) }
 	failed := func() {

@@ -16,7 +16,7 @@ func captureRules() []Rule {
 			Name:  "packets",
 			Title: "packets show a fault",
 			Explanation: "A capture shows what passed its point: requests without answers, refusals with their " +
-				"reason, lost and repeated packets, marks of congestion. docs/explain.md lists the findings.",
+				"reason, lost and repeated packets, marks of congestion. docs/explain-rules.md lists the findings.",
 			Sources: []string{"InfiniBand Architecture Specification volume 1, chapter 9", "annex A17 (RoCE v2)"},
 			Find:    findCapture,
 		},

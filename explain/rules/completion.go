@@ -68,8 +68,7 @@ func completionRules() []Rule {
 			ID: "RDX-108", Name: "local-operation",
 			Title: "the card could not execute a request: local QP operation error",
 			Explanation: "The card found the request itself wrong: an operation that it doesn't have, or lengths and " +
-				"keys " +
-				"that don't fit.",
+				"keys that don't fit.",
 			Sources: []string{"ibv_poll_cq(3)"},
 			Find:    findOperation,
 		},

@@ -88,6 +88,8 @@ func linePlaces(list []*evidence.Event) []evidence.Place {
 	return out
 }
 
+// oddRetry returns a connection that NCCL tries again and again to an address that other nodes
+// can't reach, nil if there is none.
 func oddRetry(f *facts.Facts) *evidence.Event {
 	for e := range f.Store.Of(evidence.NCCLConnectRetry) {
 		if why := oddAddress(e.Fields["address"]); why != "" && why != loopback {
@@ -97,8 +99,10 @@ func oddRetry(f *facts.Facts) *evidence.Event {
 	return nil
 }
 
+// loopback is what [oddAddress] says of addresses that work on one node.
 const loopback = "a loopback address"
 
+// oddAddress says why other nodes can't reach an address, "" if they may.
 func oddAddress(s string) string {
 	a, err := netip.ParseAddr(s)
 	if err != nil {

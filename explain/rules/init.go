@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/facts"
@@ -78,14 +79,9 @@ func findInit(f *facts.Facts) []Finding {
 func oddBootstrap(f *facts.Facts) (string, []evidence.Place) {
 	for _, n := range f.Nodes {
 		for _, v := range n.Bootstrap {
-			for i := range len(v.Text) {
-				if v.Text[i] != ':' {
-					continue
-				}
-				if why := oddAddress(v.Text[i+1:]); why != "" {
-					return n.Name + " uses " + v.Text + ", " + why, v.Places
-				}
-				break
+			_, address, _ := strings.Cut(v.Text, ":")
+			if why := oddAddress(address); why != "" {
+				return n.Name + " uses " + v.Text + ", " + why, v.Places
 			}
 		}
 	}

@@ -387,10 +387,6 @@ func findMixed(f *facts.Facts) []Finding {
 	return []Finding{finding}
 }
 
-// oddRetry returns a connection that NCCL tries again and again to an address that other nodes
-// can't reach, nil if there is none.
-// loopback is what [oddAddress] says of addresses that work on one node.
-// oddAddress says why other nodes can't reach an address, "" if they may.
 func findVersions(f *facts.Facts) []Finding {
 	family := of(f, evidence.NCCLFamily)
 	truncated := of(f, evidence.NCCLTruncated)

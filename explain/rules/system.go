@@ -237,7 +237,7 @@ func findEFA(f *facts.Facts) []Finding {
 		from("open-mpi/ompi#6795")
 	c.add("version-mismatch", "versions of plugin and libfabric don't fit", usual).
 		todo("the version lines of NET/OFI", "matching versions").from("aws/aws-ofi-nccl#663")
-	c.add("dead-peer", "the peer's process has ended: killed for want of memory, or crashed", rare).
+	c.add("dead-peer", "the peer's process has ended: it crashed, or was killed when memory ran out", rare).
 		supportsIf(strings.Contains(x.Event.Text, "(QPN)"), strong+usual, "the peer is there, its queue pair is not",
 			x.Event.Place).
 		todo("the peer's log; kubectl describe pod: OOMKilled; dmesg of its node", "what ended it")
