@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/symptoms"
 )
 
 // passing reports whether an event of the kernel is over when it is printed: what a module or a
@@ -15,10 +16,8 @@ func passing(e *evidence.Event) bool {
 		evidence.KernelCommand, evidence.KernelIOMMU, evidence.KernelReset:
 		return true
 	case evidence.Symptom:
-		// from mlx5-probe to peermem, drivers and modules that can't start; not mlx5-recovery
-		id := e.Fields["symptom"]
-		lasts := id >= "RDX-560" && id <= "RDX-574" && id != "RDX-561"
-		return kernelKind(e) && !lasts
+		s := symptoms.ByID(e.Fields["symptom"])
+		return kernelKind(e) && (s == nil || !s.Lasts)
 	}
 	return false
 }

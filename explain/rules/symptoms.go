@@ -102,10 +102,8 @@ func symptomCause(f *facts.Facts, s *symptoms.Symptom, cause *symptoms.Cause, li
 
 // symptom returns the first line of the symptom with a name, nil if there is none.
 func symptom(f *facts.Facts, name string) *evidence.Event {
-	for _, s := range symptoms.All() {
-		if s.Name == name {
-			return firstOf(f, evidence.Symptom, "symptom", s.ID)
-		}
+	if s := symptoms.ByName(name); s != nil {
+		return firstOf(f, evidence.Symptom, "symptom", s.ID)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
 			ID: "RDX-560", Name: "mlx5-probe", Title: "mlx5_core could not start the card",
+			Lasts: true,
 			Explanation: "The driver sets the firmware up step by step. An error of the driver's own request " +
 				"(-22) is a driver and firmware that don't fit; firmware that stays in its initializing state " +
 				"hangs. A version of 65535 is all ones: reads of the card fail, as after the loss of its PCIe link.",
@@ -76,6 +77,7 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-562", Name: "mlx5-module", Title: "a Mellanox card reports a problem of its cable or transceiver",
+			Lasts:       true,
 			Explanation: "The driver prints what the card says of the module in the cage.",
 			Sources:     []string{knMlx5 + "/events.c"}, Standing: evidence.Origin,
 			Lines: []Line{
@@ -93,6 +95,7 @@ func kernelMlx5() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-563", Name: "mlx5-mkeys", Title: "the kernel could not make memory keys",
+			Lasts: true,
 			Explanation: "mlx5_ib keeps a cache of memory keys. The firmware has a limit for all processes; keys " +
 				"of killed processes, or a defect, can use it up.",
 			Sources: []string{
@@ -121,6 +124,7 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
 			ID: "RDX-564", Name: "bnxt-firmware",
+			Lasts: true,
 			Title: "a Broadcom card's firmware doesn't answer, or RDMA can't be set up on it",
 			Explanation: "bnxt_en sends commands (HWRM) to the firmware; bnxt_re needs a driver and firmware of " +
 				"the same package, and RDMA switched on in the card's configuration.",
@@ -160,6 +164,7 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-565", Name: "irdma-setup",
+			Lasts:       true,
 			Title:       "the Intel card's RDMA could not be set up, or its control queue failed",
 			Explanation: "irdma depends on ice (E810) or i40e (X722) and on the card's DDP package.",
 			Sources:     []string{"Linux, drivers/infiniband/hw/irdma", "Linux, drivers/net/ethernet/intel/ice"},
@@ -195,6 +200,7 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-566", Name: "efa-driver", Title: "the EFA driver could not start or run a command",
+			Lasts:       true,
 			Explanation: "The adapter's admin queue answers with a status.",
 			Sources:     []string{"Linux, drivers/infiniband/hw/efa"}, Standing: evidence.Failed,
 			Lines: []Line{
@@ -222,6 +228,7 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-567", Name: "other-card-firmware",
+			Lasts:       true,
 			Title:       "a card's driver reports that its firmware or commands fail",
 			Explanation: "hns, ionic, qedr, cxgb4, erdma and mlx4 each name their command queue.",
 			Sources:     []string{"Linux, drivers/infiniband/hw"}, Standing: evidence.Origin,
@@ -256,6 +263,7 @@ func kernelSoft() []Symptom {
 	return []Symptom{
 		{
 			ID: "RDX-568", Name: "soft-rdma", Title: "a software RDMA device (rxe, siw) could not be made",
+			Lasts: true,
 			Explanation: "rdma_rxe opens UDP port 4791 for IPv4 and IPv6. Old kernels give up when IPv6 is off; " +
 				"old rxe_cfg writes to parameters that newer kernels don't have.",
 			Sources:  []string{knRxe, "SoftRoCE/rxe-dev#49", "SoftRoCE/rxe-dev#55", "pmem/rpma#560"},
@@ -293,6 +301,7 @@ func kernelSoft() []Symptom {
 		},
 		{
 			ID: "RDX-569", Name: "rdma-core-refused", Title: "the kernel's RDMA core or connection manager refused",
+			Lasts:       true,
 			Explanation: "ib_core, rdma_cm and ib_cm print when a device, a GID or a request doesn't fit.",
 			Sources:     []string{"Linux, drivers/infiniband/core"}, Standing: evidence.Vague,
 			Lines: []Line{

@@ -6,6 +6,7 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
 			ID: "RDX-570", Name: "module-signature", Title: "a module isn't signed with a key that the kernel trusts",
+			Lasts: true,
 			Explanation: "With Secure Boot the kernel loads signed modules only; those of OFED or DKMS need a key " +
 				"of the machine's owner.",
 			Sources: []string{knModule}, Standing: evidence.Origin,
@@ -29,6 +30,7 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-571", Name: "module-taint", Title: "modules of other sources taint the kernel",
+			Lasts:       true,
 			Explanation: "NVIDIA's driver and OFED do this on each start.",
 			Sources:     []string{knModule}, Standing: evidence.Harmless,
 			Lines: []Line{
@@ -40,6 +42,7 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-572", Name: "module-format", Title: "a module was built for another kernel or RDMA stack",
+			Lasts: true,
 			Explanation: "Versions of symbols, or the kernel's release in the module, don't fit those of the " +
 				"running kernel.",
 			Sources: []string{knModule, "ThinkParQ/beegfs#64", "zrlio/hyv#1"}, Standing: evidence.Origin,
@@ -71,6 +74,7 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-573", Name: "module-missing", Title: "a module isn't installed for this kernel",
+			Lasts: true,
 			Explanation: "The package for the running kernel is missing, which is common after updates of the " +
 				"kernel and with minimal or cloud kernels.",
 			Sources: []string{knModule}, Standing: evidence.Origin,
@@ -91,6 +95,7 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-574", Name: "peermem", Title: "the module for GPU memory could not register or pin memory",
+			Lasts: true,
 			Explanation: "nvidia-peermem registers with ib_core, if that has the interface (OFED, or a " +
 				"distribution's patch), and pins pages of the GPU.",
 			Sources: []string{

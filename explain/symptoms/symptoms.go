@@ -7,7 +7,11 @@
 // the lines, and package rules weighs the causes.
 package symptoms
 
-import "github.com/rdmakit/rdmakit/explain/evidence"
+import (
+	"slices"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+)
 
 // Symptom is a rule.
 type Symptom struct {
@@ -21,6 +25,9 @@ type Symptom struct {
 	Sources []string
 	// Standing says what the lines are among other failures; a line can have another one.
 	Standing evidence.Standing
+	// Lasts is set if a line of the kernel tells of something that goes on, such as a driver that
+	// could not start, and not of an event that is over.
+	Lasts bool
 	// Lines are those that show the symptom.
 	Lines []Line
 	// Causes are those that it can have, in any order.
@@ -123,6 +130,24 @@ const (
 	OpenSM     = "OpenSM"                    // OpenSM and the tools of infiniband-diags
 	Kubernetes = "Kubernetes networking"     // device plugins, CNIs, operators, and container runtimes
 )
+
+// ByID returns the symptom with an ID, nil if there is none.
+func ByID(id string) *Symptom {
+	return find(func(s *Symptom) bool { return s.ID == id })
+}
+
+// ByName returns the symptom with a name, nil if there is none.
+func ByName(name string) *Symptom {
+	return find(func(s *Symptom) bool { return s.Name == name })
+}
+
+func find(wanted func(*Symptom) bool) *Symptom {
+	list := All()
+	if i := slices.IndexFunc(list, wanted); i >= 0 {
+		return list[i]
+	}
+	return nil
+}
 
 // Of returns the lines of a program, each with its symptom.
 func Of(program string) []Match {
