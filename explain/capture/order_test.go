@@ -238,3 +238,76 @@ func TestMissingResponses(t *testing.T) {
 		t.Errorf("%d missing, want 3\n%s", got, dump(r))
 	}
 }
+
+// A READ sent again asks for the rest: its number doesn't tell how many the first one has taken.
+func TestReadRest(t *testing.T) {
+	const readFirst, readLast = ib.OpcodeRCReadResponseFirst, ib.OpcodeRCReadResponseLast
+	for _, tt := range []struct {
+		name     string
+		mtu      int
+		length   int
+		arrived  int  // packets, before the READ is sent again
+		captured bool // the responses are
+		want     []Name
+	}{
+		{"512 would fit too", 256, 1000, 2, true, []Name{NameAnswersLost, NameRetransmission}},
+		{"no responses, 512 would fit too", 256, 1000, 2, false, []Name{NameOneWay, NameRetransmission}},
+		{"no responses, 1024 would fit too", 512, 2000, 2, false, []Name{NameOneWay, NameRetransmission}},
+		{"no responses, one packet", 1024, 4000, 1, false, []Name{NameOneWay, NameRetransmission}},
+		{"no responses, nothing again", 1024, 4000, 0, false, []Name{NameOneDirection}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var s script
+			read := func(psn ib.PSN, from int) {
+				s.send(addrA, addrB, &ib.Packet{
+					BTH:  ib.BTH{Opcode: ib.OpcodeRCReadRequest, DestQP: 0x22, PSN: psn},
+					RETH: ib.RETH{VirtualAddress: uint64(0x1000 + from), RKey: 7, DMALength: uint32(tt.length - from)},
+				})
+			}
+			respond := func(psn ib.PSN, skip int) {
+				if !tt.captured {
+					return
+				}
+				for i := skip; i < packets(tt.length, tt.mtu); i++ {
+					o, size := ib.OpcodeRCReadResponseMiddle, tt.mtu
+					switch i {
+					case skip:
+						o = readFirst
+					case packets(tt.length, tt.mtu) - 1:
+						o, size = readLast, tt.length%tt.mtu
+					}
+					s.response(o, psn.Add(i), ib.SyndromeACK, size)
+				}
+			}
+			psn := ib.PSN(10)
+			for i := range 3 {
+				read(psn, 0)
+				respond(psn, 0)
+				if i == 0 && tt.arrived > 0 {
+					s.at = s.at.Add(100 * time.Millisecond)
+					read(psn.Add(tt.arrived), tt.arrived*tt.mtu)
+					respond(psn, tt.arrived)
+				}
+				psn = psn.Add(packets(tt.length, tt.mtu))
+			}
+			expect(t, s.out.Bytes(), tt.want)
+		})
+	}
+}
+
+// A response shows the path MTU, so the READ before a gap has as many numbers as its response.
+func TestReadBeforeGap(t *testing.T) {
+	const readFirst, readLast = ib.OpcodeRCReadResponseFirst, ib.OpcodeRCReadResponseLast
+	var s script
+	for _, psn := range []ib.PSN{10, 14} { // 12 is missing
+		s.send(addrA, addrB, &ib.Packet{
+			BTH: ib.BTH{Opcode: ib.OpcodeRCReadRequest, DestQP: 0x22, PSN: psn}, RETH: ib.RETH{DMALength: 300},
+		})
+		s.response(readFirst, psn, ib.SyndromeACK, 256)
+		s.response(readLast, psn+1, ib.SyndromeACK, 44)
+	}
+	r := expect(t, s.out.Bytes(), []Name{NameLoss})
+	if got := r.Flows[0].Requests.Missing.Count; got != 2 {
+		t.Errorf("%d numbers missing, want 2\n%s", got, dump(r))
+	}
+}

@@ -61,9 +61,9 @@ type sequence struct {
 	refills  int
 
 	lastRead struct { // the READ at the end of the sequence, if its number of packets is a guess
-		valid  bool
-		psn    ib.PSN
-		length int
+		valid bool
+		psn   ib.PSN
+		reth  ib.RETH
 	}
 }
 
@@ -222,7 +222,7 @@ func (f *flow) fresh(p *packet, l ib.Layout, where position) {
 		var sure bool
 		span, sure = f.readSpan(int(p.RETH.DMALength))
 		if !sure {
-			s.lastRead.valid, s.lastRead.psn, s.lastRead.length = true, p.BTH.PSN, int(p.RETH.DMALength)
+			s.lastRead.valid, s.lastRead.psn, s.lastRead.reth = true, p.BTH.PSN, p.RETH
 		}
 	}
 	s.next = p.BTH.PSN.Add(span)
@@ -231,34 +231,70 @@ func (f *flow) fresh(p *packet, l ib.Layout, where position) {
 // readSpan returns how many numbers a READ of a length takes, one for each packet of its response.
 // Without a known path MTU it is the least possible number, and not sure.
 func (f *flow) readSpan(length int) (span int, sure bool) {
-	mtu := max(f.Requests.PMTU, f.readMTU)
-	if mtu == 0 && f.partner != nil {
-		mtu = f.partner.Responses.PMTU
-	}
+	mtu := f.knownMTU()
 	sure = mtu > 0 || length <= int(ib.MTU256)
 	if mtu == 0 {
 		mtu = int(ib.MTU4096)
 	}
-	return max(1, (length+mtu-1)/mtu), sure
+	return packets(length, mtu), sure
 }
 
-// resolveRead finds the path MTU by the number after a READ.
+// knownMTU returns the path MTU, or 0 as long as no packet has shown it.
+func (f *flow) knownMTU() int {
+	mtu := max(f.Requests.PMTU, f.readMTU)
+	if mtu == 0 && f.partner != nil {
+		mtu = f.partner.Responses.PMTU
+	}
+	return mtu
+}
+
+// resolveRead finds how many numbers the last READ has taken: by the path MTU if a packet has shown
+// it since, and otherwise the path MTU by the number of the packet p after it.
 func (f *flow) resolveRead(p *packet) {
 	s := &f.seq
-	if !s.lastRead.valid || p.BTH.PSN == s.next {
+	if !s.lastRead.valid {
 		return
 	}
-	for _, mtu := range []ib.MTU{ib.MTU2048, ib.MTU1024, ib.MTU512, ib.MTU256} {
-		next := s.lastRead.psn.Add((s.lastRead.length + int(mtu) - 1) / int(mtu))
-		if next == p.BTH.PSN {
-			f.readMTU, s.next = int(mtu), next
-			break
-		}
+	mtu := f.knownMTU()
+	if mtu == 0 {
+		mtu = s.mtuByNext(p)
+		f.readMTU = mtu
 	}
-	if !p.BTH.PSN.Before(s.next) {
+	if mtu > 0 {
+		s.lastRead.valid = false
+		s.next = s.lastRead.psn.Add(packets(int(s.lastRead.reth.DMALength), mtu))
+	} else if !p.BTH.PSN.Before(s.next) {
 		s.lastRead.valid = false
 	}
 }
+
+// mtuByNext returns the path MTU with which the packet p follows the last READ, or asks for the rest
+// of it; 0 if there is none, or if the number doesn't tell.
+func (s *sequence) mtuByNext(p *packet) int {
+	last, distance := &s.lastRead, p.BTH.PSN.Sub(s.lastRead.psn)
+	for mtu := ib.MTU256; mtu <= ib.MTU2048; mtu *= 2 {
+		if asksRest(p, &last.reth, distance*int(mtu)) {
+			return int(mtu)
+		}
+	}
+	for mtu := ib.MTU2048; mtu >= ib.MTU256 && p.BTH.PSN != s.next; mtu /= 2 {
+		if distance == packets(int(last.reth.DMALength), int(mtu)) {
+			return int(mtu)
+		}
+	}
+	return 0
+}
+
+// asksRest reports whether a packet is a READ again, without the first bytes, which have arrived.
+func asksRest(p *packet, of *ib.RETH, arrived int) bool {
+	rest := ib.RETH{
+		VirtualAddress: of.VirtualAddress + uint64(arrived), RKey: of.RKey, DMALength: of.DMALength - uint32(arrived),
+	}
+	return p.BTH.Opcode == ib.OpcodeRCReadRequest && arrived > 0 && arrived < int(of.DMALength) && p.RETH == rest
+}
+
+// packets returns how many packets a message takes.
+func packets(length, mtu int) int { return max(1, (length+mtu-1)/mtu) }
 
 // refused reports whether a NAK or RNR NAK for psn or an earlier number was seen after a time.
 func (f *flow) refused(psn ib.PSN, after int64) bool {
