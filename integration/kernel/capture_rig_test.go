@@ -29,10 +29,12 @@ const (
 
 // captureUp makes two rxe devices with a bridge between them. rxe of Linux 6.1 is in the first
 // network namespace only, so both ends are there, and routing rules send what one end sends to the
-// other one through the bridge.
+// other one through the bridge. Without IPv6 nothing but the scenes' packets passes it: the bridge's
+// router solicitations would be among those that netem drops and counts.
 const captureUp = `
 modprobe -a veth bridge sch_netem
-ip link add vbr type bridge && ip link set vbr mtu 9000 up
+ip link add vbr type bridge
+sysctl -qw net.ipv6.conf.vbr.disable_ipv6=1; ip link set vbr mtu 9000 up
 ip rule add pref 32000 lookup local
 for end in a b; do
 	ip link add v$end type veth peer name v${end}m
@@ -143,16 +145,17 @@ type captured struct {
 }
 
 // run runs a scene with captures at both ends, again if perftest gave up because of the guest's
-// clock or if chance has dropped nothing.
+// clock or if chance has dropped fewer than two packets: a loss of the very last one alone, which
+// nothing overtakes, brings no NAK.
 func (r *captureRig) run(t *testing.T, s *captureScene) (c captured) {
 	t.Helper()
 	for range clockTries {
 		c = r.once(t, s)
-		if !strings.Contains(c.out, clockDoubt) && (s.drops == "" || c.dropped > 0) {
+		if !strings.Contains(c.out, clockDoubt) && (s.drops == "" || c.dropped > 1) {
 			return c
 		}
 	}
-	t.Fatalf("in %d runs nothing was dropped, or perftest gave up because of the clock: %s", clockTries, c.out)
+	t.Fatalf("in %d runs fewer than two packets were dropped, or perftest gave up because of the clock: %s", clockTries, c.out)
 	return c
 }
 
