@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdmakit/rdmakit/explain"
 	"github.com/rdmakit/rdmakit/explain/input"
+	"github.com/rdmakit/rdmakit/internal/testkit/logcases"
 )
 
 // mixedLog is a log of 64 ranks: lines of training, of NCCL, of UCX, the kernel and tracebacks,
@@ -60,10 +61,31 @@ func (r *repeated) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// BenchmarkExplain reads a mixed log of 64 MiB.
+// failureLog is the logs of all cases: nearly each line is one of a known program.
+func failureLog(b *testing.B) []byte {
+	b.Helper()
+	cases, err := logcases.Load()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var text bytes.Buffer
+	for i := range cases {
+		for _, f := range cases[i].Files {
+			text.Write(f.Data)
+		}
+	}
+	return text.Bytes()
+}
+
+// BenchmarkExplain reads logs of 64 MiB.
 func BenchmarkExplain(b *testing.B) {
+	b.Run("mixed", func(b *testing.B) { benchmark(b, mixedLog()) })
+	b.Run("failures", func(b *testing.B) { benchmark(b, failureLog(b)) })
+}
+
+func benchmark(b *testing.B, text []byte) {
+	b.Helper()
 	const size = 64 << 20
-	text := mixedLog()
 	b.SetBytes(size)
 	b.ReportAllocs()
 	for b.Loop() {

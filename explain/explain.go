@@ -20,7 +20,6 @@ import (
 	"github.com/rdmakit/rdmakit/explain/forms/ucx"
 	"github.com/rdmakit/rdmakit/explain/forms/verbs"
 	"github.com/rdmakit/rdmakit/explain/input"
-	"github.com/rdmakit/rdmakit/explain/logline"
 	"github.com/rdmakit/rdmakit/explain/own"
 	"github.com/rdmakit/rdmakit/explain/rules"
 	"github.com/rdmakit/rdmakit/explain/symptoms"
@@ -112,15 +111,10 @@ func Explain(ctx context.Context, inputs iter.Seq2[input.Input, error], o Option
 	return report, stopped
 }
 
-// progressEvery is the number of lines between calls of [Options.Progress], and looks at the
-// context.
-const progressEvery = 1 << 10
-
 // readInput reads one input, until the context ends.
 func (r *Report) readInput(ctx context.Context, in input.Input, store *evidence.Store, o Options) InputResult {
 	result := InputResult{Name: in.Name}
 	head, _ := in.Reader.Peek(headLen) // an error comes again when it is read
-	matcher := programs().Matcher()
 	switch {
 	case isCapture(head):
 		r.addCapture(readCapture(in, store, &result))
@@ -131,43 +125,11 @@ func (r *Report) readInput(ctx context.Context, in input.Input, store *evidence.
 	case own.Is(head):
 		readOwn(in, store, &result)
 		return result
-	case binary(head) && !matcher.Wants(head):
+	case binary(head) && !programs().Marked(head):
 		result.Binary = true
 		return result
 	}
-	lines := logline.NewReader(in.Reader, in.Name)
-	var wrapped ownforms.Unwrapper
-	lines.Wanted = func(raw []byte) bool { return !wrapped.Line(raw) && matcher.Wants(raw) }
-	failed := func() {
-		if text, line := wrapped.Done(); text != "" {
-			l := evidence.Line{Text: text, Place: evidence.Place{File: in.Name, Line: line}}
-			l.Process = evidence.Process{File: in.Name, Rank: evidence.NoRank}
-			for _, e := range matcher.Read(&l) {
-				store.Add(e)
-			}
-		}
-	}
-	for lines.Next() {
-		failed()
-		result.Lines++
-		for _, e := range matcher.Read(lines.Line()) {
-			store.Add(e)
-		}
-		if result.Lines%progressEvery == 0 {
-			if ctx.Err() != nil {
-				break
-			}
-			if o.Progress != nil {
-				o.Progress(in.Name, lines.Bytes())
-			}
-		}
-	}
-	wrapped.End()
-	failed()
-	result.Bytes, result.Recognized = lines.Bytes(), matcher.Counts()
-	if err := lines.Err(); err != nil {
-		result.Err = fmt.Errorf("read %s: %w", in.Name, err)
-	}
+	readLog(ctx, in, store, &result, o)
 	return result
 }
 

@@ -1,10 +1,8 @@
 package evidence
 
 import (
+	"hash/maphash"
 	"iter"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -24,7 +22,8 @@ type Store struct {
 	limits  Limits
 	byKind  map[Kind][]*Event
 	kinds   []Kind
-	equal   map[string]*group
+	seed    maphash.Seed
+	equal   map[key]*group
 	kept    map[string]int // by kind, and line of a symptom
 	dropped map[Kind]int
 }
@@ -47,8 +46,8 @@ func NewStore(limits Limits) *Store {
 		limits.Equal = 4
 	}
 	return &Store{
-		limits: limits, byKind: map[Kind][]*Event{}, equal: map[string]*group{}, kept: map[string]int{},
-		dropped: map[Kind]int{},
+		limits: limits, byKind: map[Kind][]*Event{}, seed: maphash.MakeSeed(), equal: map[key]*group{},
+		kept: map[string]int{}, dropped: map[Kind]int{},
 	}
 }
 
@@ -60,7 +59,7 @@ func (s *Store) Add(e *Event) {
 	if s.byKind[e.Kind] == nil {
 		s.kinds = append(s.kinds, e.Kind)
 	}
-	key, kind := keyOf(e), string(e.Kind)+" "+e.Fields["line"]
+	key, kind := s.keyOf(e), string(e.Kind)+" "+e.Fields["line"]
 	g, full := s.equal[key], s.kept[kind] >= s.limits.Events
 	switch {
 	case g != nil && (g.kept >= s.limits.Equal || full):
@@ -92,22 +91,19 @@ func (s *Store) clip(e *Event) {
 	}
 }
 
-// keyOf is equal for equal events.
-func keyOf(e *Event) string {
-	var b strings.Builder
-	b.WriteString(string(e.Kind))
-	p := e.Process
-	for _, s := range [...]string{p.File, p.Host, strconv.Itoa(p.PID), strconv.Itoa(p.Rank)} {
-		b.WriteByte(0)
-		b.WriteString(s)
+// key is equal for equal events; different ones have the same fields once in 2⁶⁴.
+type key struct {
+	kind    Kind
+	process Process
+	fields  uint64
+}
+
+func (s *Store) keyOf(e *Event) key {
+	k := key{kind: e.Kind, process: e.Process}
+	for name, value := range e.Fields { // in any order: the sum is the same
+		k.fields += maphash.Comparable(s.seed, [2]string{name, value})
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
-		b.WriteByte(0)
-		b.WriteString(name)
-		b.WriteByte(1)
-		b.WriteString(e.Fields[name])
-	}
-	return b.String()
+	return k
 }
 
 // Of returns the events of a kind, in the order in which they were added. A kind that ends in "."

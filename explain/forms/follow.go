@@ -16,7 +16,7 @@ type Follower interface {
 func (m *Matcher) follow(l *evidence.Line) {
 	for i := range m.states {
 		t := &m.states[i]
-		if t.follower == nil || !m.marked[i] && t.more == 0 {
+		if t.follower == nil || !m.marked.has(i) && t.more == 0 {
 			continue
 		}
 		e, more := t.follower.Read(l)
@@ -29,8 +29,9 @@ func (m *Matcher) follow(l *evidence.Line) {
 	}
 }
 
-// awaited reports whether a follower wants to see the next line.
-func (m *Matcher) awaited() bool {
+// Awaits reports whether the next line matters whatever is in it: it may continue what a program
+// prints over several lines.
+func (m *Matcher) Awaits() bool {
 	for i := range m.states {
 		if m.states[i].more > 0 {
 			return true

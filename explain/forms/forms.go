@@ -43,8 +43,20 @@ type Set struct {
 	owner   []int // of a marker: the table
 }
 
-// Compile returns the set of tables, which are tried in this order.
+// Marks are the tables of a [Set] that have a marker in a line.
+type Marks uint64
+
+// maxTables is the number of tables in a set: each has a bit in [Marks].
+const maxTables = 64
+
+func (m Marks) has(table int) bool { return m>>table&1 != 0 }
+
+// Compile returns the set of tables, which are tried in this order. It panics if there are more than
+// 64.
 func Compile(tables ...Table) *Set {
+	if len(tables) > maxTables {
+		panic("forms: too many tables")
+	}
 	s := &Set{tables: tables}
 	var markers []string
 	for i, t := range tables {
@@ -64,7 +76,7 @@ func Compile(tables ...Table) *Set {
 
 // Matcher returns a matcher with the tables of the set, for one input.
 func (s *Set) Matcher() *Matcher {
-	m := &Matcher{Set: s, counts: map[string]int{}, marked: make([]bool, len(s.tables))}
+	m := &Matcher{Set: s, counts: map[string]int{}}
 	for i := range s.tables {
 		t := &s.tables[i]
 		state := state{Table: t, anchors: s.anchors[i], at: make([]int, len(t.Forms))}
@@ -81,7 +93,7 @@ type Matcher struct {
 	*Set
 
 	states []state // of the tables
-	marked []bool
+	marked Marks
 	found  []*evidence.Event
 	counts map[string]int
 }
@@ -100,21 +112,33 @@ type state struct {
 // NewMatcher returns a matcher for the tables, which are tried in this order.
 func NewMatcher(tables ...Table) *Matcher { return Compile(tables...).Matcher() }
 
-// Wants reports whether a raw line may be one of a known program: all others have no events.
-func (m *Matcher) Wants(raw []byte) bool { return m.awaited() || m.markers.contains(raw) }
+// Marked reports whether a raw line may be one of a known program: all others have no events, except
+// for those that a [Matcher] awaits. Goroutines may share it.
+func (s *Set) Marked(raw []byte) bool { return s.markers.contains(raw) }
+
+// Wants reports whether the matcher reads a raw line: it is marked or awaited.
+func (m *Matcher) Wants(raw []byte) bool { return m.Awaits() || m.Marked(raw) }
+
+// Marks returns the tables with a marker in the text of a line. Goroutines may share the set.
+func (s *Set) Marks(text string) (marks Marks) {
+	s.markers.scan(text, func(marker uint16, _ int) { marks |= 1 << s.owner[marker] })
+	return marks
+}
 
 // Read returns the events of a line; the slice is valid until the next call. It is called for each
 // line of an input, in their order; lines that aren't wanted may be empty.
-func (m *Matcher) Read(l *evidence.Line) []*evidence.Event {
+func (m *Matcher) Read(l *evidence.Line) []*evidence.Event { return m.ReadMarked(l, m.Marks(l.Text)) }
+
+// ReadMarked is Read for a line whose [Set.Marks] are known.
+func (m *Matcher) ReadMarked(l *evidence.Line, marks Marks) []*evidence.Event {
 	m.found = m.found[:0]
-	clear(m.marked)
-	m.markers.scan(l.Text, func(marker uint16, _ int) { m.marked[m.owner[marker]] = true })
+	m.marked = marks
 	m.follow(l)
 	if len(m.found) > 0 {
 		return m.found
 	}
 	for i := range m.states {
-		if !m.marked[i] {
+		if !marks.has(i) {
 			continue
 		}
 		t := &m.states[i]
@@ -137,7 +161,7 @@ func (m *Matcher) Read(l *evidence.Line) []*evidence.Event {
 	}
 	has := func(word string) bool { return strings.Contains(l.Text, word) }
 	for i := range m.states {
-		if t := &m.states[i]; m.marked[i] && !t.Strict && !slices.ContainsFunc(t.Not, has) {
+		if t := &m.states[i]; marks.has(i) && !t.Strict && !slices.ContainsFunc(t.Not, has) {
 			m.counts[t.Program]++
 			m.trouble(t, l)
 			break

@@ -13,9 +13,9 @@ import (
 // mpirun's before Ray's is the longest chain seen.
 const maxPrefixes = 6
 
-// peel sets the text of the line, and what its prefixes say. It allocates only for lines that have
-// colours or that are kept by the caller.
-func peel(raw []byte, l *evidence.Line) {
+// Peel sets the text of a line that is raw in its file, and what its prefixes say; its place and file
+// stay.
+func Peel(raw []byte, l *evidence.Line) {
 	l.Time = time.Time{}
 	s := string(raw)
 	if strings.Contains(s, "[") {

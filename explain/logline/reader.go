@@ -21,6 +21,7 @@ type Reader struct {
 
 	in    *bufio.Reader
 	line  evidence.Line
+	shown []byte // of the line
 	buf   []byte // the beginning of a line that is longer than the buffer of in
 	err   error
 	bytes int64
@@ -48,11 +49,12 @@ func (r *Reader) Next() bool {
 	if i := bytes.LastIndexByte(raw, '\r'); i >= 0 {
 		raw = raw[i+1:] // what a terminal shows of a line that was overwritten
 	}
+	r.shown = raw
 	if r.Wanted != nil && !r.Wanted(raw) {
 		r.line.Text, r.line.Time = "", time.Time{}
 		return true
 	}
-	peel(raw, &r.line)
+	Peel(raw, &r.line)
 	return true
 }
 
@@ -83,6 +85,10 @@ func (r *Reader) raw() ([]byte, bool) {
 
 // Line returns the line that Next has read. It is valid until the next call of Next.
 func (r *Reader) Line() *evidence.Line { return &r.line }
+
+// Raw returns the line that Next has read as it is in the file, also one that isn't wanted: [Peel]
+// reads it later. It is valid until the next call of Next.
+func (r *Reader) Raw() []byte { return r.shown }
 
 // Err returns the error that ended the lines, nil at the end of the file.
 func (r *Reader) Err() error {

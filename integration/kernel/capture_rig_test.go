@@ -155,7 +155,8 @@ func (r *captureRig) run(t *testing.T, s *captureScene) (c captured) {
 			return c
 		}
 	}
-	t.Fatalf("in %d runs fewer than two packets were dropped, or perftest gave up because of the clock: %s", clockTries, c.out)
+	t.Fatalf("in %d runs fewer than two packets were dropped, or perftest gave up because of the clock: %s",
+		clockTries, c.out)
 	return c
 }
 

@@ -4,6 +4,7 @@ package explain
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,10 @@ const (
 	formatSARIF    output.Format = "sarif"
 	formatMarkdown output.Format = "markdown"
 )
+
+// gcPercent makes the garbage collector run more often than by default: it has a second core while
+// lines are matched, and a log of failures leaves much behind.
+const gcPercent = 50
 
 // explainFlags are the flags of explain.
 type explainFlags struct {
@@ -153,6 +158,7 @@ func runExplain(app *cli.App, cmd *cobra.Command, args []string, f explainFlags)
 		return explainValue(app, cmd, &f)
 	}
 	progress := app.ReadingProgress("reading MiB", 0, args)
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	ctx := cmd.Context()
 	report, stopped := explain.Explain(ctx, input.Until(ctx, args, cmd.InOrStdin()),
 		explain.Options{Progress: mebibytes(progress.Add), Recordings: recorded.Read})
