@@ -268,8 +268,8 @@ func (f *flow) resolveRead(p *packet) {
 	}
 }
 
-// mtuByNext returns the path MTU with which the packet p follows the last READ, or asks for the rest
-// of it; 0 if there is none, or if the number doesn't tell.
+// mtuByNext returns the path MTU with which the packet p follows the last READ, or asks for the
+// rest of it; 0 if there is none, or if the number doesn't tell.
 func (s *sequence) mtuByNext(p *packet) int {
 	last, distance := &s.lastRead, p.BTH.PSN.Sub(s.lastRead.psn)
 	for mtu := ib.MTU256; mtu <= ib.MTU2048; mtu *= 2 {

@@ -51,8 +51,8 @@ const maxTables = 64
 
 func (m Marks) has(table int) bool { return m>>table&1 != 0 }
 
-// Compile returns the set of tables, which are tried in this order. It panics if there are more than
-// 64.
+// Compile returns the set of tables, which are tried in this order. It panics if there are more
+// than 64.
 func Compile(tables ...Table) *Set {
 	if len(tables) > maxTables {
 		panic("forms: too many tables")
@@ -112,8 +112,8 @@ type state struct {
 // NewMatcher returns a matcher for the tables, which are tried in this order.
 func NewMatcher(tables ...Table) *Matcher { return Compile(tables...).Matcher() }
 
-// Marked reports whether a raw line may be one of a known program: all others have no events, except
-// for those that a [Matcher] awaits. Goroutines may share it.
+// Marked reports whether a raw line may be one of a known program: all others have no events,
+// except for those that a [Matcher] awaits. Goroutines may share it.
 func (s *Set) Marked(raw []byte) bool { return s.markers.contains(raw) }
 
 // Wants reports whether the matcher reads a raw line: it is marked or awaited.

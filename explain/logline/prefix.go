@@ -13,8 +13,8 @@ import (
 // mpirun's before Ray's is the longest chain seen.
 const maxPrefixes = 6
 
-// Peel sets the text of a line that is raw in its file, and what its prefixes say; its place and file
-// stay.
+// Peel sets the text of a line that is raw in its file, and what its prefixes say; its place and
+// file stay.
 func Peel(raw []byte, l *evidence.Line) {
 	l.Time = time.Time{}
 	s := string(raw)

@@ -29,8 +29,8 @@ const (
 
 // captureUp makes two rxe devices with a bridge between them. rxe of Linux 6.1 is in the first
 // network namespace only, so both ends are there, and routing rules send what one end sends to the
-// other one through the bridge. Without IPv6 nothing but the scenes' packets passes it: the bridge's
-// router solicitations would be among those that netem drops and counts.
+// other one through the bridge. Without IPv6 nothing but the scenes' packets passes it: the
+// bridge's router solicitations would be among those that netem drops and counts.
 const captureUp = `
 modprobe -a veth bridge sch_netem
 ip link add vbr type bridge
