@@ -84,28 +84,69 @@ func differencesOf(f *Facts) []Difference {
 	return list
 }
 
-// jobsOf returns the nodes of each job, with those of which the job isn't known.
+// jobsOf returns the nodes that can belong to one job, for each: those of which the job isn't known
+// are in all, except for those that are there as a whole.
 func jobsOf(nodes []*Node) [][]*Node {
 	var numbers []int
+	var rest []*Node
 	for _, n := range nodes {
-		if n.Job != 0 && !slices.Contains(numbers, n.Job) {
+		if n.Job == 0 {
+			rest = append(rest, n)
+		} else if !slices.Contains(numbers, n.Job) {
 			numbers = append(numbers, n.Job)
 		}
 	}
-	if len(numbers) < 2 {
-		return [][]*Node{nodes}
-	}
 	var jobs [][]*Node
+	alone := true
 	for _, number := range numbers {
 		var job []*Node
+		whole := false
 		for _, n := range nodes {
-			if n.Job == number || n.Job == 0 {
-				job = append(job, n)
+			if n.Job == number {
+				job, whole = append(job, n), n.wholeJob
 			}
+		}
+		if !whole {
+			job, alone = append(job, rest...), false
 		}
 		jobs = append(jobs, job)
 	}
+	if alone && len(rest) > 0 {
+		jobs = append(jobs, rest)
+	}
 	return jobs
+}
+
+// VersionsDiffer reports whether a library has several versions within what can be one job.
+func (f *Facts) VersionsDiffer() bool {
+	jobs := jobsOf(f.Nodes)
+	inJob := func(e *evidence.Event, job []*Node) bool {
+		if e.Process.Host == "" { // of any of them
+			return len(jobs) == 1
+		}
+		n := f.NodeOf(e.Process)
+		return n == nil || slices.Contains(job, n)
+	}
+	for _, job := range jobs {
+		versions := map[string]string{} // by library
+		for library, e := range versionEvents(f.Store) {
+			if !inJob(e, job) {
+				continue
+			}
+			if v, ok := versions[library]; ok && v != e.Fields["version"] {
+				return true
+			}
+			versions[library] = e.Fields["version"]
+		}
+	}
+	return false
+}
+
+// OtherJob reports whether a node belongs to a job that is in these logs as a whole and has no
+// failure, while others have: it says nothing about them.
+func (f *Facts) OtherJob(n *Node) bool {
+	ofJob := func(x *Failure) bool { return x.Node != nil && x.Node.Job == n.Job }
+	return n.wholeJob && len(f.Failures) > 0 && !slices.ContainsFunc(f.Failures, ofJob)
 }
 
 // nodeSpecific reports whether a variable may differ between nodes.

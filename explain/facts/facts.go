@@ -61,6 +61,9 @@ type Node struct {
 	// Job tells nodes of different jobs in the same logs apart: nodes that share a communicator
 	// have the same number; 0 is unknown.
 	Job int
+	// wholeJob reports that all ranks of a communicator of the job are in these logs, so that no
+	// node whose job isn't known belongs to it.
+	wholeJob bool
 	// Started and Completed are the ranks whose initialization did.
 	Started, Completed []int
 	// Plugins says whether NCCL loaded an external network plugin: "an external plugin", or "none".

@@ -1,7 +1,9 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -28,19 +30,9 @@ func librariesOf(store *evidence.Store) []Library {
 		list = append(list, Library{Name: name})
 		return &list[len(list)-1]
 	}
-	for _, kind := range store.Kinds() {
-		name, ok := versionKinds[kind]
-		if !ok {
-			continue
-		}
-		for e := range store.Of(kind) {
-			library := name
-			if e.Fields["library"] != "" {
-				library = e.Fields["library"]
-			}
-			l := of(library)
-			l.Versions = addValue(l.Versions, e.Fields["version"], e.Place)
-		}
+	for library, e := range versionEvents(store) {
+		l := of(library)
+		l.Versions = addValue(l.Versions, e.Fields["version"], e.Place)
 	}
 	if hasNCCLLines(store) {
 		name := "nccl"
@@ -52,6 +44,23 @@ func librariesOf(store *evidence.Store) []Library {
 		of(name).limit(store)
 	}
 	return list
+}
+
+// versionEvents returns the events with the version of a library, with the library's name.
+func versionEvents(store *evidence.Store) iter.Seq2[string, *evidence.Event] {
+	return func(yield func(string, *evidence.Event) bool) {
+		for _, kind := range store.Kinds() {
+			name, ok := versionKinds[kind]
+			if !ok {
+				continue
+			}
+			for e := range store.Of(kind) {
+				if !yield(cmp.Or(e.Fields["library"], name), e) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func hasNCCLLines(store *evidence.Store) bool {

@@ -138,6 +138,29 @@ func (c *collector) findJobs() {
 			c.joinJobs(n.Job, known, byComm)
 		}
 	}
+	c.findWholeJobs(byComm)
+}
+
+// findWholeJobs marks the nodes of jobs with a communicator all of whose ranks began.
+func (c *collector) findWholeJobs(byComm map[string]int) {
+	ranks := map[string]map[string]bool{}
+	whole := map[int]bool{}
+	for e := range c.facts.Store.Of(evidence.NCCLInitStart) {
+		id := e.Fields["commid"]
+		if id == "" || e.Fields["parent"] != "" {
+			continue
+		}
+		if ranks[id] == nil {
+			ranks[id] = map[string]bool{}
+		}
+		ranks[id][e.Fields["rank"]] = true
+		if strconv.Itoa(len(ranks[id])) == e.Fields["nranks"] {
+			whole[byComm[id]] = true
+		}
+	}
+	for _, n := range c.facts.Nodes {
+		n.wholeJob = whole[n.Job]
+	}
 }
 
 // joinJobs gives two jobs that turn out to be one the same number.

@@ -230,12 +230,7 @@ func rcclFlush(f *facts.Facts, c *candidates, list []*facts.Failure) {
 }
 
 func versionsDiffer(f *facts.Facts) bool {
-	for _, l := range f.Libraries {
-		if len(l.Versions) > 1 {
-			return true
-		}
-	}
-	return f.Store.Has(evidence.NCCLMismatch)
+	return f.VersionsDiffer() || f.Store.Has(evidence.NCCLMismatch)
 }
 
 func findRemoteAccess(f *facts.Facts) []Finding {

@@ -420,7 +420,7 @@ func findVersions(f *facts.Facts) []Finding {
 	if ifname, p, set := variable(f, "NCCL_SOCKET_IFNAME"); set && len(family) > 0 && len(mismatch) == 0 {
 		found := false
 		for _, n := range f.Nodes {
-			found = found || len(n.Bootstrap) > 0
+			found = found || len(n.Bootstrap) > 0 && !f.OtherJob(n)
 		}
 		c.add("interface-choice", "NCCL_SOCKET_IFNAME names an interface that a node doesn't have", common).
 			supportsIf(!found, strong+hint, "NCCL_SOCKET_IFNAME="+ifname+", and no interface was chosen", p...).
