@@ -21,13 +21,41 @@ import (
 func TestForeignForms(t *testing.T) {
 	folder := t.TempDir()
 	for head, command := range map[string]string{
-		"\xfd7zXZ\x00\x00\x04": "xz -d", "\x04\x22\x4d\x18\x64": "lz4 -d", "7z\xbc\xaf\x27\x1c\x00": "7z x",
-		"Rar!\x1a\x07\x00": "unrar x",
+		"\x04\x22\x4d\x18\x64": "lz4 -d", "7z\xbc\xaf\x27\x1c\x00": "7z x", "Rar!\x1a\x07\x00": "unrar x",
 	} {
 		got, errs := contents(folder, []string{write(t, folder, "x", []byte(head))}, "")
 		if len(got) > 0 || len(errs) != 1 || !strings.Contains(errs[0], command) {
 			t.Errorf("%q: inputs %q, errors %q, want one with %q", head, got, errs, command)
 		}
+	}
+}
+
+// The files of testdata are written by xz 5.4: an archive by xz -9, and a file with a dictionary of
+// 256 MiB, which isn't read.
+func TestXz(t *testing.T) {
+	whole, err := os.ReadFile("testdata/a.tar.xz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	damaged := bytes.Clone(whole)
+	damaged[40] ^= 1
+	names := []string{
+		write(t, folder, "whole.xz", whole), write(t, folder, "gz.gz", gzipped(t, whole)),
+		write(t, folder, "head.xz", whole[:20]), write(t, folder, "damaged.xz", damaged), "testdata/large.xz",
+	}
+	got, errs := contents(folder, names, "")
+	if want := []string{"whole.xz:r0.log=zero", "gz.gz:r0.log=zero"}; !slices.Equal(got, want) {
+		t.Errorf("inputs %q, want %q", got, want)
+	}
+	for i, text := range []string{"head.xz: xz: data is truncated", "damaged.xz: xz: data is corrupt", "dictionary"} {
+		if len(errs) != 3 || !strings.Contains(errs[i], text) {
+			t.Fatalf("errors %q, want one for each damaged file, and %q", errs, text)
+		}
+	}
+	got, errs = contents(folder, []string{write(t, folder, "half.xz", whole[:len(whole)/2])}, "")
+	if len(got) != 1 || !strings.HasPrefix(got[0], "half.xz=r0.log") || len(errs) != 1 {
+		t.Errorf("half a file: inputs %q, errors %q; want its beginning and an error", got, errs)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/mikelolasagasti/xz"
 )
 
 // Stdin is the name that stands for standard input.
@@ -31,7 +32,7 @@ const maxDepth = 4
 var (
 	// ErrTooDeep is for an archive in more than four others.
 	ErrTooDeep = errors.New("archives in archives, more than 4 deep")
-	// ErrPacked is for packed forms that are not read, such as xz.
+	// ErrPacked is for packed forms that are not read, such as lz4.
 	ErrPacked = errors.New("packed in a form that is not supported")
 	// ErrEmpty is for a folder without files.
 	ErrEmpty = errors.New("no files in this folder")
@@ -180,12 +181,12 @@ var (
 	magicGzip  = []byte("\x1f\x8b")
 	magicZstd  = []byte("\x28\xb5\x2f\xfd")
 	magicBzip2 = []byte("BZh")
+	magicXz    = []byte("\xfd7zXZ\x00")
 	magicTar   = []byte("ustar") // at 257
 )
 
 // foreign are the first bytes of packed forms that are not read, and what unpacks them.
 var foreign = []struct{ magic, command string }{
-	{"\xfd7zXZ\x00", "xz -d"},
 	{"\x04\x22\x4d\x18", "lz4 -d"},
 	{"7z\xbc\xaf\x27\x1c", "7z x"},
 	{"Rar!\x1a\x07", "unrar x"},
@@ -231,6 +232,9 @@ func (w *walker) stream(name string, r io.Reader, depth int) {
 		if err == nil {
 			defer in.Close()
 		}
+		w.packed(name, in, err, depth)
+	case bytes.HasPrefix(head, magicXz):
+		in, err := xz.NewReader(br, xz.DefaultDictMax) // that of xz -9
 		w.packed(name, in, err, depth)
 	case bytes.HasPrefix(head, magicBzip2) && len(head) > 10 && string(head[4:10]) == "1AY&SY":
 		w.packed(name, bzip2.NewReader(br), nil, depth)
