@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
 	"github.com/rdmakit/rdmakit/explain/facts"
@@ -55,6 +56,8 @@ type LineDocument struct {
 	Text string `json:"text"`
 	// Count is how many lines say the same.
 	Count int `json:"count,omitempty"`
+	// Causes, of a line that is not explained, are those that its error usually has in any program.
+	Causes []CauseDocument `json:"causes,omitempty"`
 }
 
 // CauseDocument is a possible cause.
@@ -253,6 +256,8 @@ func (d *Document) Nothing() string {
 		return "nothing could be read"
 	case d.Partial():
 		return "no line of a known program in what could be read"
+	case slices.ContainsFunc(d.Unexplained, func(l LineDocument) bool { return len(l.Causes) > 0 }):
+		return "no line of a known program, but errors that any program can have"
 	}
 	return "no line of a known program"
 }
@@ -284,24 +289,56 @@ func unexplained(r *Report) []LineDocument {
 	var list []LineDocument
 	for _, x := range r.Facts.Failures {
 		if !shown[x.Event] && !cited[x.Event.Place] {
-			list = append(list, LineDocument{Place: x.Event.Place, Text: x.Event.Text, Count: x.Event.Count})
+			list = append(list, unexplainedLine(x.Event))
 		}
 	}
 	if len(list) > 0 || slices.ContainsFunc(r.Findings, func(f rules.Finding) bool { return len(f.Causes) > 0 }) {
 		return list
 	}
+	return append(list, troubles(r.Facts.Store)...)
+}
+
+// maxTroubles is how many lines of unknown programs are shown, and maxUsual how many of them are
+// those whose error has usual causes.
+const maxTroubles, maxUsual = 5, 3
+
+// troubles returns lines of unknown programs: those whose error has usual causes, each cause once,
+// then the first one of the others, where things began, and the last ones, where they ended.
+func troubles(store *evidence.Store) []LineDocument {
+	var usual, rest []LineDocument
 	for _, kind := range [...]evidence.Kind{evidence.PythonException, evidence.OtherTrouble} {
-		for e := range r.Facts.Store.Of(kind) {
-			if len(list) < maxTroubles {
-				list = append(list, LineDocument{Place: e.Place, Text: e.Text, Count: e.Count})
+		for e := range store.Of(kind) {
+			line := unexplainedLine(e)
+			same := func(l LineDocument) bool { return l.Causes[0].Title == line.Causes[0].Title }
+			switch {
+			case len(line.Causes) == 0:
+				rest = append(rest, line)
+			case len(usual) < maxUsual && !slices.ContainsFunc(usual, same):
+				usual = append(usual, line)
 			}
 		}
 	}
-	return list
+	head := func(l LineDocument) bool { return strings.Contains(l.Text, "Traceback (most recent call last)") }
+	if others := slices.DeleteFunc(slices.Clone(rest), head); len(usual)+len(others) > 0 {
+		rest = others
+	}
+	slices.SortStableFunc(usual, byPlace)
+	slices.SortStableFunc(rest, byPlace)
+	if room := maxTroubles - len(usual); len(rest) > room {
+		rest = slices.Delete(rest, 1, len(rest)-room+1)
+	}
+	return append(usual, rest...)
 }
 
-// maxTroubles is how many lines of unknown programs are shown.
-const maxTroubles = 5
+func byPlace(a, b LineDocument) int {
+	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+}
+
+func unexplainedLine(e *evidence.Event) LineDocument {
+	return LineDocument{
+		Place: e.Place, Text: e.Text, Count: e.Count, Causes: causeDocuments(rules.GeneralCauses(e.Text)),
+	}
+}
 
 func findingDocument(f *rules.Finding) FindingDocument {
 	d := FindingDocument{
@@ -314,13 +351,18 @@ func findingDocument(f *rules.Finding) FindingDocument {
 		}
 		d.Lines = append(d.Lines, line)
 	}
-	for _, c := range f.Causes {
-		d.Causes = append(d.Causes, CauseDocument{
+	d.Causes = append(d.Causes, causeDocuments(f.Causes)...)
+	return d
+}
+
+func causeDocuments(list []rules.Cause) (docs []CauseDocument) {
+	for _, c := range list {
+		docs = append(docs, CauseDocument{
 			Cause: c.Slug, Title: c.Title, Confidence: c.Confidence, For: evidenceDocuments(c.For),
 			Against: evidenceDocuments(c.Against), Decide: c.Decide, Remedy: c.Remedy, Sources: c.Sources,
 		})
 	}
-	return d
+	return docs
 }
 
 func evidenceDocuments(list []rules.Evidence) []EvidenceDocument {

@@ -45,6 +45,7 @@ func (d *Document) Markdown() []byte {
 		b.WriteString("\n#### Not explained\n\n```\n")
 		writeLines(&b, d.Unexplained)
 		b.WriteString("```\n")
+		usualCauses(&b, d.Unexplained)
 	}
 	inputs := map[string]bool{}
 	for _, in := range d.Inputs {
@@ -64,6 +65,23 @@ func (f *FindingDocument) markdown(b *strings.Builder) {
 	for i, c := range f.Causes {
 		fmt.Fprintf(b, "| %d | %s: %s | %s | %s | %s | %s |\n", i+1, c.Confidence, markup(c.Title),
 			evidenceList(c.For), evidenceList(c.Against), markup(c.Decide), markup(c.Remedy))
+	}
+}
+
+// usualCauses writes what errors in lines that are not explained usually come from.
+func usualCauses(b *strings.Builder, lines []LineDocument) {
+	written := map[string]bool{}
+	for _, l := range lines[:min(len(lines), maxQuoted)] {
+		for _, c := range l.Causes {
+			if !written[c.Title] {
+				fmt.Fprintf(b, "\n- often: %s; to decide: %s; to do: %s", markup(c.Title), markup(c.Decide),
+					markup(c.Remedy))
+			}
+			written[c.Title] = true
+		}
+	}
+	if len(written) > 0 {
+		b.WriteString("\n")
 	}
 }
 

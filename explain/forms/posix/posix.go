@@ -5,6 +5,8 @@
 package posix
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -45,6 +47,18 @@ func FromText(s string) string {
 		return ""
 	}
 	return strconv.Itoa(number)
+}
+
+// Texts returns the texts that [FromText] knows, ordered by number, without those that say too
+// little in a line of any program: no such file, and invalid argument.
+func Texts() []string {
+	var list []string
+	for _, n := range slices.Sorted(maps.Keys(texts)) {
+		if n != 2 && n != 22 && n != 11 {
+			list = append(list, texts[n])
+		}
+	}
+	return list
 }
 
 // texts are those of strerror(3) of glibc for errors that verbs and sockets return.

@@ -20,9 +20,10 @@ const labelWidth = 16
 // Of the lines that show a finding, of nodes and of unexplained failures, the text has the first
 // ones; JSON has all.
 const (
-	maxLines  = 3
-	maxNodes  = 8
-	maxCauses = 4
+	maxLines       = 3
+	maxUnexplained = 5
+	maxNodes       = 8
+	maxCauses      = 4
 )
 
 // text is the text form of a report.
@@ -57,11 +58,16 @@ func blocks(d *explain.Document, wide bool) []output.Block {
 	}
 	var rest text
 	for i, l := range d.Unexplained {
-		if i == maxLines && !wide {
+		if i == maxUnexplained && !wide {
 			rest.add("", fmt.Sprintf("and %d more: -o wide", len(d.Unexplained)-i))
 			break
 		}
 		rest.add("not explained", fmt.Sprintf("%s: %s", l.Place, l.Text))
+		for _, c := range l.Causes {
+			rest.add("  often", c.Title)
+			rest.add("  decide", c.Decide)
+			rest.add("  remedy", c.Remedy)
+		}
 	}
 	for _, t := range []text{rest, harmless, factLines(&d.Facts, wide)} {
 		if len(t.Lines) > 0 {
