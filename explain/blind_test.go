@@ -26,10 +26,55 @@ func TestUnknownErrorsAreNotHealthy(t *testing.T) {
 	}
 }
 
+// The source file of a warning of no known form limits the causes, if nothing else is known.
+func TestUnknownWarningBySource(t *testing.T) {
+	const text = " NCCL WARN Some entirely new warning\n"
+	for file, want := range map[string]string{
+		"transport/nvls.cc:7": "fabric-manager", "graph/topo.cc:7": "topology-view",
+		"misc/shmutils.cc:7": "shm-too-small",
+		"transport/p2p.cc:7": "gpu-p2p", "proxy.cc:7": "dead-peer", "init.cc:7": "",
+	} {
+		if got := slugOf(explainAll(t, "job.log", header+"gpu-a:100:140 [0] "+file+text)); got != want {
+			t.Errorf("%s: first cause = %q, want %q", file, got, want)
+		}
+	}
+	known := "gpu-a:100:140 [0] init.cc:9 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA " +
+		"device 1000\n"
+	d := explainAll(t, "job.log", header+"gpu-a:100:140 [0] transport/nvls.cc:7"+text+known)
+	if len(d.Findings) != 1 || d.Findings[0].Causes[0].Cause != "local-rank" {
+		t.Errorf("beside a known failure: findings %+v", d.Findings)
+	}
+}
+
+// slugOf returns the slug of the first cause, "" for none.
+func slugOf(d explain.Document) string {
+	if len(d.Findings) == 0 || len(d.Findings[0].Causes) == 0 {
+		return ""
+	}
+	return d.Findings[0].Causes[0].Cause
+}
+
+// Programs quote the last warning of NCCL without its prefix.
+func TestQuotedWarnings(t *testing.T) {
+	for text, want := range map[string]string{
+		"[rank0]: Last error:\n[rank0]: Bootstrap : no socket interface found\n":               "interface-choice",
+		"Last error:\n\nError while creating shared memory segment /dev/shm/nccl-1 (size 9)\n": "shm-too-small",
+		"Last error: Cuda failure 'out of memory'\n":                                           "gpu-memory",
+		"ncclCommInitRank failed: unhandled system error. Last NCCL warning(error) log entry (may be unrelated) " +
+			"'Call to socket failed: Too many open files'.\n": "file-limit",
+		"Last error:\nException raised from create at NCCLUtils.hpp:275\n":         "",
+		"The job ends.\nLast error:\n[rank1]: Traceback (most recent call last)\n": "",
+	} {
+		if got := slugOf(explainAll(t, "job.log", text)); got != want {
+			t.Errorf("%q: first cause = %q, want %q", text, got, want)
+		}
+	}
+}
+
 // The warning is shown, not the backtrace below it.
 func TestWarningBeforeBacktrace(t *testing.T) {
-	d := explainAll(t, "job.log", header+"gpu-a:100:140 [0] NCCL INFO include/shm.h:41 -> 2\n"+
-		"gpu-a:100:140 [0] include/shm.h:28 NCCL WARN Some entirely new warning\n")
+	d := explainAll(t, "job.log", header+"gpu-a:100:140 [0] NCCL INFO include/new.h:41 -> 2\n"+
+		"gpu-a:100:140 [0] include/new.h:28 NCCL WARN Some entirely new warning\n")
 	if len(d.Unexplained) != 1 || !strings.Contains(d.Unexplained[0].Text, "new warning") {
 		t.Errorf("unexplained = %v, want the warning", d.Unexplained)
 	}

@@ -86,3 +86,33 @@ func TestNetworkOfPlugin(t *testing.T) {
 		}
 	}
 }
+
+// Processes of nccl-tests that don't know of each other are all rank 0. Groups of one job are no
+// such processes, and neither are runs after each other.
+func TestTestsAlone(t *testing.T) {
+	const head = "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20\n# Using " +
+		"devices\n"
+	rank := func(rank, group, pid int) string {
+		return fmt.Sprintf("#  Rank  %d Group  %d Pid %d on gpu-a device  0 [0x0f] NVIDIA H800\n", rank, group, pid)
+	}
+	const result = "           8             2     float     sum      -1    32.90    0.00    0.00      0    32.41 " +
+		"   0.00    0.00      0\n"
+	for _, c := range []struct{ name, log, rule string }{
+		{"two heads", head + head + rank(0, 0, 7) + rank(1, 0, 7), "RDX-721"},
+		{"two processes", head + rank(0, 0, 7) + rank(0, 0, 8), "RDX-721"},
+		{"with results", head + head + rank(0, 0, 7) + rank(0, 0, 8) + result + result, "RDX-721"},
+		{"groups", head + rank(0, 0, 7) + rank(0, 1, 8) + result, ""},
+		{
+			"after each other", head + rank(0, 0, 7) + rank(1, 0, 8) + result + result + head + rank(0, 0, 7) + result,
+			"",
+		},
+	} {
+		d := explainAll(t, "job.log", c.log)
+		switch {
+		case c.rule == "" && len(d.Findings) > 0:
+			t.Errorf("%s: findings %+v, want none", c.name, d.Findings)
+		case c.rule != "" && (slugOf(d) != "launcher-ranks" || d.Findings[0].Rule != c.rule):
+			t.Errorf("%s: findings %+v, want %s", c.name, d.Findings, c.rule)
+		}
+	}
+}

@@ -98,6 +98,7 @@ const (
 	ProgramHang     Kind = "program.hang"      // [what]: no progress, or ended by a time limit
 	NCCLRAS         Kind = "nccl.ras"          // [counts]: equal, or different between ranks
 	NCCLTestsRank   Kind = "nccl-tests.rank"   // [rank host gpu]
+	NCCLTestsHead   Kind = "nccl-tests.head"   // of a process
 	NCCLTestsResult Kind = "nccl-tests.result" // a row or the average
 	ProgramKilled   Kind = "program.killed"    // [signal host rank]: OOM killer, SIGKILL, a traceback of Python
 	ProgramProgress Kind = "program.progress"  // []: a program went on

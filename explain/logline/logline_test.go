@@ -31,6 +31,10 @@ func TestPrefixes(t *testing.T) {
 	}{
 		{name: "none", in: message, rank: -1},
 		{name: "mpirun", in: "[1,3]<stdout>:" + message, rank: 3},
+		{name: "mpirun, quoted", in: "        [1,3]<stdout>:" + message, rank: 3},
+		{name: "mpirun, time", in: "Fri Nov 27 06:34:31 2026[1,3]<stdout>:" + message, rank: 3, at: day},
+		{name: "mpirun, time without tag", in: "Fri Nov 27 06:34:31 2026<stderr>:" + message, rank: -1, at: day},
+		{name: "no tag", in: "  [1,3] is the range", text: "  [1,3] is the range", rank: -1},
 		{name: "mpirun stderr", in: "[1,17]<stderr>: " + message, rank: 17},
 		{name: "srun", in: "12: " + message, rank: 12},
 		{name: "srun, filled", in: "  2: " + message, rank: 2},

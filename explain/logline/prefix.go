@@ -48,11 +48,11 @@ func takeOne(s string, l *evidence.Line) (string, bool) {
 	case c == '{':
 		takers = []taker{takeDocker}
 	case c == ' ':
-		takers = []taker{takeSrun}
+		takers = []taker{takeSrun, takeIndent}
 	case c >= '0' && c <= '9':
 		takers = []taker{takeISO, takeSrun}
 	case c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z':
-		takers = []taker{takeSyslog, takeCompose}
+		takers = []taker{takeSyslog, takeTagTime, takeCompose}
 	}
 	for _, take := range takers {
 		if rest, ok := take(s, l); ok {
@@ -76,6 +76,36 @@ func takeMPI(s string, l *evidence.Line) (string, bool) {
 		}
 	}
 	return s, false
+}
+
+// takeTagTime takes the time of mpirun --timestamp-output, such as "Fri Nov 27 06:34:31 2026"
+// before "[1,3]<stdout>:", and before "<stdout>:" without --tag-output.
+func takeTagTime(s string, l *evidence.Line) (string, bool) {
+	const length = len(time.ANSIC)
+	if len(s) <= length || s[3] != ' ' || s[length] != '[' && s[length] != '<' {
+		return s, false
+	}
+	t, err := time.Parse(time.ANSIC, s[:length])
+	if err != nil {
+		return s, false
+	}
+	rest := s[length:]
+	if after, ok := strings.CutPrefix(rest, "<stdout>:"); ok {
+		rest = after
+	} else if after, ok := strings.CutPrefix(rest, "<stderr>:"); ok {
+		rest = after
+	}
+	l.Time = t
+	return rest, true
+}
+
+// takeIndent takes blanks before a tag of mpirun: the log is quoted in something else.
+func takeIndent(s string, _ *evidence.Line) (string, bool) {
+	rest := strings.TrimLeft(s, " ")
+	if len(rest) < len("[1,3]<std") || rest[0] != '[' || !strings.Contains(rest[:min(len(rest), 16)], "]<std") {
+		return s, false
+	}
+	return rest, true
 }
 
 // takeTorch takes "[rank3]:" of torchrun, and "[default3]:" of its --tee, a local rank.

@@ -14,7 +14,7 @@ func All() []Rule {
 		[]Rule{timeoutRule()}, completionRules(), []Rule{modifyRule(), callRule()}, memoryRules(),
 		networkRules(), eventRules(),
 		hangRules(), programRules(), systemRules(), slowRules(),
-		[]Rule{errnoRule()}, symptomRules(), testsRules(),
+		[]Rule{errnoRule(), subsystemRule()}, symptomRules(), testsRules(),
 		asWitnesses(slices.Concat(ownRules(), comparisonRules(), captureRules())),
 	)
 }
@@ -23,6 +23,27 @@ func All() []Rule {
 func asWitnesses(list []Rule) []Rule {
 	for i := range list {
 		list[i].witness = true
+	}
+	return list
+}
+
+// unclaimed returns findings about failures that no other finding has: those with an error number,
+// else warnings of NCCL by its part.
+func unclaimed(f *facts.Facts, findings []Finding, all []Rule) []Finding {
+	var list []Finding
+	for _, last := range []struct {
+		rule Rule
+		find func(*facts.Facts, []Finding) []Finding
+	}{{errnoRule(), leftovers}, {subsystemRule(), unknownWarning}} {
+		i := slices.IndexFunc(all, func(r Rule) bool { return r.ID == last.rule.ID })
+		if i < 0 || len(list) > 0 {
+			continue
+		}
+		for _, finding := range last.find(f, findings) {
+			finding.Rule = &all[i]
+			rank(finding.Causes)
+			list = append(list, finding)
+		}
 	}
 	return list
 }
@@ -44,13 +65,7 @@ func Judge(f *facts.Facts, all []Rule) []Finding {
 			findings = append(findings, finding)
 		}
 	}
-	if i := slices.IndexFunc(all, func(r Rule) bool { return r.ID == errnoRule().ID }); i >= 0 {
-		for _, finding := range leftovers(f, findings) {
-			finding.Rule = &all[i]
-			rank(finding.Causes)
-			findings = append(findings, finding)
-		}
-	}
+	findings = append(findings, unclaimed(f, findings, all)...)
 	findings = slices.DeleteFunc(findings, func(x Finding) bool { return x.Harmless && speaksElsewhere(&x, findings) })
 	order := map[*facts.Failure]int{}
 	for i, failure := range f.Failures {

@@ -11,6 +11,12 @@ import (
 // testsRules are about the output of nccl-tests.
 func testsRules() []Rule {
 	return []Rule{{
+		ID: "RDX-721", Name: "nccl-tests-alone", Title: "each process of nccl-tests is a job of its own",
+		Explanation: "Several processes print that they are rank 0: they don't know of each other. nccl-tests was " +
+			"built without MPI, or mpirun is of another MPI than the one it was built with.",
+		Sources: []string{"NVIDIA/nccl-tests#213", "NVIDIA/nccl-tests#254", "NVIDIA/nccl-tests, README.md"},
+		Find:    findTestsAlone,
+	}, {
 		ID: "RDX-357", Name: "nccl-tests-silent", Title: "nccl-tests named its devices and printed no result",
 		Explanation: "Nothing failed, and the first operation never ended, or the log is cut off there. Within a " +
 			"node the first suspect is peer to peer between the GPUs, between nodes the network.",
@@ -32,8 +38,71 @@ func testsHosts(f *facts.Facts) (hosts map[string]bool, ranks int, first *eviden
 	return hosts, ranks, first
 }
 
+// firstRanks returns a line of each process that says that it has rank 0.
+func firstRanks(f *facts.Facts) []*evidence.Event {
+	var list []*evidence.Event
+	seen := map[string]bool{}
+	for e := range f.Store.Of(evidence.NCCLTestsRank) {
+		process := e.Fields["host"] + " " + e.Fields["pid"]
+		if e.Fields["rank"] == "0" && e.Fields["group"] == "0" && e.Fields["pid"] != "" && !seen[process] {
+			seen[process] = true
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// secondHead returns the second of two heads of nccl-tests that stand together, nil if there is
+// none: a job has one.
+func secondHead(f *facts.Facts) *evidence.Event {
+	var first *evidence.Event
+	for e := range f.Store.Of(evidence.NCCLTestsHead) {
+		if first == nil {
+			first = e
+			continue
+		}
+		if e.Place.File == first.Place.File && e.Place.Line-first.Place.Line <= nearHead {
+			return e
+		}
+	}
+	return nil
+}
+
+// nearHead is how far the heads of processes that mpirun starts together are apart: runs after each
+// other have results in between.
+const nearHead = 4
+
+func findTestsAlone(f *facts.Facts) []Finding {
+	ranks, head := firstRanks(f), secondHead(f)
+	if len(ranks) < 2 && head == nil {
+		return nil
+	}
+	lines := ranks
+	if len(lines) < 2 {
+		lines = []*evidence.Event{head}
+	}
+	c := &candidates{}
+	c.add("launcher-ranks", "nccl-tests was built without MPI, or mpirun is of another MPI than the build", common).
+		supportsIf(len(ranks) > 1, strong, fmt.Sprintf("%d processes say that they are rank 0", len(ranks)),
+			linePlaces(ranks)...).
+		supportsIf(len(ranks) < 2, hint, "two processes begin with \"Using devices\", each for itself",
+			placeOf(head)...).
+		todo("ldd all_reduce_perf | grep -i mpi; mpirun --version; mpirun -np 2 hostname",
+			"make MPI=1 MPI_HOME=… with the MPI whose mpirun starts it; with srun, --mpi=pmix").
+		from("NVIDIA/nccl-tests#213", "NVIDIA/nccl-tests#254")
+	c.add("launcher", "batch system and MPI don't share a process manager", rare).
+		todo("srun --mpi=list", "srun --mpi=pmix, or mpirun")
+	return []Finding{{
+		What:   "the processes of nccl-tests don't know of each other: each is a job of its own",
+		Events: lines, Causes: c.causes(),
+	}}
+}
+
 func findTestsSilent(f *facts.Facts) []Finding {
 	hosts, ranks, first := testsHosts(f)
+	if len(firstRanks(f)) > 1 || secondHead(f) != nil {
+		return nil // no hang of one job
+	}
 	if ranks < 2 || len(f.Failures) > 0 || firstOf(f, evidence.NCCLTestsResult, "") != nil {
 		return nil
 	}

@@ -7,7 +7,8 @@ func ncclSymptoms() []Symptom {
 	return slices.Concat(
 		ncclMemorySymptoms(), ncclCUDASymptoms(), ncclDeviceSymptoms(), ncclSharingSymptoms(), ncclRankSymptoms(),
 		ncclUsageSymptoms(), ncclTopologySymptoms(), ncclLimitSymptoms(), ncclNetworkSymptoms(), ncclPluginSymptoms(),
-		ncclOFISymptoms(), rcclSymptoms(), ncclResultSymptoms(), ncclHarmlessSymptoms(),
+		ncclOFISymptoms(), rcclSymptoms(), ncclResultSymptoms(), ncclHarmlessSymptoms(), ncclVerbsSymptoms(),
+		ncclInternalSymptoms(), ncclOFIRequestSymptoms(), ncclOFIOtherSymptoms(),
 	)
 }
 

@@ -259,6 +259,9 @@ func ncclDeviceSymptoms() []Symptom {
 				"NVIDIA/nccl, src/include/alloc.h", "NVIDIA/nccl#846", "NVIDIA/nccl#1283", "sgl-project/sglang#6246",
 			},
 			Lines: []Line{
+				nccl("memcpy-async", "transport.cc", "Cuda failure", "invalid argument").
+					any(" transport.cc:153 ", " transport.cc:154 ", " transport.cc:173 ", " transport.cc:174 ").
+					speaks("library-defect"),
 				cudaLine("cuda-invalid-argument", "invalid argument"),
 				rcclLine("hip-pointer", "transport/p2p.cc", "'invalid device pointer'", "HIP failure").
 					speaks("gpu-ipc"),
@@ -287,6 +290,18 @@ func ncclDeviceSymptoms() []Symptom {
 					},
 					Decide: "NCCL_CUMEM_HOST_ENABLE=0 to test",
 					Remedy: "NCCL 2.26.3 or later, docker run --cap-add SYS_NICE, or NCCL_CUMEM_HOST_ENABLE=0",
+				},
+				{
+					Slug: "library-defect", Title: "NCCL 2.18.1 to 2.18.5, or 2.19.1, copies connections to the " +
+						"GPU in the wrong order",
+					Weight: Rare,
+					Clues: []Clue{
+						{Weight: Hint, Line: "memcpy-async", Library: "nccl", Since: "2.18.1", Until: "2.18.5"},
+						{Weight: -Common, Library: "nccl", Since: "2.19.3"},
+						{Weight: -Common, Library: "nccl", Since: "2.18.6", Until: "2.18.6"},
+					},
+					Decide: "the version line", Remedy: "NCCL 2.18.6, or 2.19.3 and later",
+					Sources: []string{"NVIDIA/nccl#957", "NVIDIA/nccl#1024"},
 				},
 				gpuP2P(Usual),
 				fabricManager(Rare),

@@ -14,6 +14,8 @@ func ncclLimitSymptoms() []Symptom {
 			Standing: evidence.Origin,
 			Lines: []Line{
 				nccl("files", "include/checks.h", "Too many open files").warning().decides("file-limit"),
+				nccl("files-accept", "misc/socket.cc", "ocketTryAccept: Accept failed: Too many open files").
+					decides("file-limit"),
 				nccl("thread", "include/checks.h", "Thread creation failed: ").warning(),
 				nccl("pthread", "include/checks.h", "Call to pthread_create failed").warning(),
 				nccl("proxy-connections", "proxy.cc", "[Proxy service] Too many connections"),

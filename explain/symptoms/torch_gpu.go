@@ -28,7 +28,8 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				cudaText.says("cuda-error-oom", "CUDA error: out of memory"),
 				ncclTests.says("tests-oom", "Test CUDA failure", "'out of memory'"),
 				ncclTests.says("tests-hip-oom", "Test HIP failure", "hipErrorOutOfMemory"),
-				vllm.says("free-memory", "Free memory on device", "less than desired GPU memory utilization").
+				vllm.says("free-memory", "Free memory on device").
+					any("less than desired GPU memory utilization", " on startup is").
 					speaks("gpu-taken"),
 				vllm.says("no-cache-blocks", "No available memory for the cache blocks"),
 				sglang.says("not-enough", "Not enough memory. Please try to increase --mem-fraction-static"),
@@ -151,6 +152,13 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 					Slug:   "local-rank",
 					Title:  "the local rank is larger than the number of visible GPUs",
 					Weight: Usual,
+					Clues: []Clue{
+						{
+							Weight: Strong, Line: "tests-ordinal",
+							Text: "nccl-tests asks for a GPU that isn't there: mostly there are more ranks than " +
+								"GPUs, or -g is too large",
+						},
+					},
 					Decide: "LOCAL_RANK and CUDA_VISIBLE_DEVICES of the process",
 					Remedy: "as many ranks on each node as it has GPUs; the device from LOCAL_RANK, not RANK",
 				},
@@ -170,6 +178,10 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("driver-too-old"),
 				cudaText.says("no-image", "no kernel image is available for execution on the device").
 					speaks("gpu-arch"),
+				hip.says("hip-static", "Cannot retrieve Static function").speaks("gpu-arch"),
+				hip.says("hip-no-binary", "hipErrorNoBinaryForGpu").speaks("gpu-arch"),
+				hip.says("hip-kernel-image", "HIP error: device kernel image is invalid").speaks("gpu-arch"),
+				hip.says("hip-function", "HIP error: invalid device function").speaks("gpu-arch"),
 				lazyInit.says("arch", "is not compatible with the current PyTorch installation").speaks("gpu-arch"),
 			},
 			Causes: []Cause{
@@ -182,8 +194,8 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				},
 				{
 					Slug: "gpu-arch", Title: "a library was built without code for this GPU", Weight: Usual,
-					Decide: "torch.cuda.get_arch_list(); cuobjdump --list-elf of the library",
-					Remedy: "a build with the GPU's architecture, such as sm_90 or sm_120",
+					Decide: "torch.cuda.get_arch_list(); cuobjdump --list-elf of the library; rocminfo | grep gfx",
+					Remedy: "a build with the GPU's architecture, such as sm_90, sm_120 or gfx906",
 				},
 			},
 		},

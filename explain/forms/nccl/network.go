@@ -129,9 +129,19 @@ func networkRows() []row {
 		{
 			name: "ofi-provider", kind: evidence.NCCLPlugin,
 			anchor: "NET/OFI Selected ", source: "of aws/aws-ofi-nccl: nccl_ofi_net.cpp",
-			parse: constants("name", "AWS Libfabric", "state", "loaded"),
+			parse: parseOFIProvider,
 		},
 	}
+}
+
+// parseOFIProvider reads "Selected Provider is tcp (found 1 nics)", and since 1.14 "Selected
+// provider is efa, fabric is efa (found 4 nics)".
+func parseOFIProvider(m, _ string, f evidence.Fields) bool {
+	f["name"], f["state"] = "AWS Libfabric", "loaded"
+	if s, ok := between(m, "rovider is ", ""); ok {
+		f["provider"] = strings.TrimRight(firstWord(s), ",.")
+	}
+	return true
 }
 
 // parseOFI reads the provider's status of "Request … completed with error: err: 113, …, prov_errno:

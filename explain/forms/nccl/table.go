@@ -23,7 +23,7 @@ func Table() forms.Table {
 		endRows(),
 	)
 	t := forms.Table{
-		Program: "NCCL", Markers: markers(), Split: splitGlued,
+		Program: "NCCL", Markers: append(markers(), quoteMarkers...), Split: splitGlued, Follow: newQuotes,
 	}
 	for i := range rows {
 		t.Forms = append(t.Forms, rows[i].form())

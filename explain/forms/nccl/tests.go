@@ -18,12 +18,16 @@ func Tests() forms.Table {
 			Parse: parse, Info: true,
 		}
 	}
+	head := func(m, before string, _ evidence.Fields) bool {
+		return strings.Trim(before, "# ") == "" && strings.Contains(m, " nGpus ") && strings.Contains(m, " minBytes ")
+	}
 	average := func(_, before string, _ evidence.Fields) bool { return strings.TrimSpace(before) == "#" }
 	return forms.Table{
 		Program: "nccl-tests", Strict: true,
-		Markers: []string{" Pid ", "Avg bus bandwidth", "   sum ", "  none "},
+		Markers: []string{" Pid ", "nThread ", "Avg bus bandwidth", "   sum ", "  none "},
 		Forms: forms.Rows("nccl-tests", []forms.Row{
 			row("rank", " Pid ", evidence.NCCLTestsRank, parseTestsRank),
+			row("head", "nThread ", evidence.NCCLTestsHead, head),
 			row("average", "Avg bus bandwidth", evidence.NCCLTestsResult, average),
 			row("sum", " sum ", evidence.NCCLTestsResult, parseTestsRow),
 			row("none", " none ", evidence.NCCLTestsResult, parseTestsRow),
@@ -35,10 +39,15 @@ func Tests() forms.Table {
 func parseTestsRank(m, before string, f evidence.Fields) bool {
 	words, rest := strings.Fields(before), strings.Fields(m)
 	i := slices.Index(words, "Rank")
-	if i < 1 || words[i-1] != "#" || i+1 >= len(words) || len(rest) < 6 || rest[2] != "on" || rest[4] != "device" {
+	if i != 0 && (i != 1 || words[0] != "#") || i+1 >= len(words) || len(rest) < 6 || rest[2] != "on" ||
+		rest[4] != "device" {
 		return false
 	}
-	f["rank"], f["host"] = words[i+1], rest[3]
+	f["rank"], f["host"], f["pid"] = words[i+1], rest[3], rest[1]
+	f["group"] = "0" // until 2.13 there were no groups
+	if j := slices.Index(words, "Group"); j > 0 && j+1 < len(words) {
+		f["group"] = words[j+1]
+	}
 	_, gpu, _ := strings.Cut(m, "] ")
 	f["gpu"] = strings.TrimSpace(gpu)
 	return digits(f["rank"])

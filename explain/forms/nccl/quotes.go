@@ -1,0 +1,86 @@
+package nccl
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/forms"
+)
+
+// Programs quote the last warning of NCCL (ncclGetLastError) without its prefix: PyTorch on the
+// line below "Last error:" (torch/csrc/distributed/c10d/NCCLUtils.cpp), JAX and TensorFlow between
+// quotes (XLA, nccl_errors.cc).
+var quoteMarkers = []string{lastError, xlaQuote}
+
+const (
+	lastError = "Last error:"
+	xlaQuote  = "Last NCCL warning(error) log entry (may be unrelated) '"
+)
+
+// quotes reads quoted warnings as if they had their prefix.
+type quotes struct {
+	matcher *forms.Matcher
+	waiting int // how many more lines the text may stand on
+}
+
+// quoted is the forms of warnings, without what reads quotes.
+var quoted = sync.OnceValue(func() *forms.Set {
+	t := Table()
+	t.Follow, t.Markers = nil, markers()
+	return forms.Compile(Symptoms(), t)
+})
+
+func newQuotes() forms.Follower { return &quotes{} }
+
+// Read reads a line with a marker, or one of the next two.
+func (q *quotes) Read(l *evidence.Line) (*evidence.Event, int) {
+	if _, after, ok := strings.Cut(l.Text, xlaQuote); ok {
+		text, _, _ := strings.Cut(after, "'.")
+		return q.warning(l, text), 0
+	}
+	if _, after, ok := strings.Cut(l.Text, lastError); ok {
+		if strings.TrimSpace(after) != "" {
+			q.waiting = 0
+			return q.warning(l, after), 0
+		}
+		q.waiting = 2
+		return nil, q.waiting
+	}
+	if q.waiting == 0 {
+		return nil, 0
+	}
+	q.waiting--
+	text := strings.TrimSpace(l.Text)
+	if text == "" {
+		return nil, q.waiting
+	}
+	q.waiting = 0
+	return q.warning(l, text), 0
+}
+
+// warning returns the event of a warning, nil if the text can't be one: launchers go on with their
+// own lines where NCCL had no warning.
+func (q *quotes) warning(l *evidence.Line, text string) *evidence.Event {
+	text = strings.TrimSpace(text)
+	for _, other := range [...]string{
+		"Exception raised from", "frame #", "Traceback", "[E", "[W", "[I", "[20", "^",
+		"File \"",
+	} {
+		if strings.HasPrefix(text, other) {
+			return nil
+		}
+	}
+	if q.matcher == nil {
+		q.matcher = quoted().Matcher()
+	}
+	line := *l
+	if !strings.Contains(text, " NCCL WARN ") {
+		text = "NCCL WARN " + text
+	}
+	line.Text = text
+	for _, e := range q.matcher.Read(&line) {
+		return e
+	}
+	return nil
+}
