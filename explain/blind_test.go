@@ -62,11 +62,79 @@ func TestQuotedWarnings(t *testing.T) {
 		"Last error: Cuda failure 'out of memory'\n":                                           "gpu-memory",
 		"ncclCommInitRank failed: unhandled system error. Last NCCL warning(error) log entry (may be unrelated) " +
 			"'Call to socket failed: Too many open files'.\n": "file-limit",
-		"Last error:\nException raised from create at NCCLUtils.hpp:275\n":         "",
-		"The job ends.\nLast error:\n[rank1]: Traceback (most recent call last)\n": "",
+		"NCCL version 2.21.5\nLast error:\nException raised from create at NCCLUtils.hpp:275\n": "",
+		"The job ends.\nLast error:\n[rank1]: Traceback (most recent call last)\n":              "",
 	} {
-		if got := slugOf(explainAll(t, "job.log", text)); got != want {
+		d := explainAll(t, "job.log", text)
+		if got := slugOf(d); got != want {
 			t.Errorf("%q: first cause = %q, want %q", text, got, want)
+		}
+		for _, line := range d.Unexplained {
+			if strings.Contains(line.Text, "Exception raised") {
+				t.Errorf("%q: %q is no warning", text, line.Text)
+			}
+		}
+	}
+}
+
+// A quoted warning of no known form is shown.
+func TestQuotedUnknownWarning(t *testing.T) {
+	const quote = "Last error:\nSome entirely new warning\n"
+	d := explainAll(t, "job.log", "RuntimeError: NCCL error in: NCCLUtils.hpp:9, internal error, NCCL version 2.21.5\n"+
+		quote)
+	if len(d.Unexplained) != 1 || d.Unexplained[0].Text != "Some entirely new warning" {
+		t.Errorf("unexplained = %+v, want the warning", d.Unexplained)
+	}
+	if d := explainAll(t, "backup.log", "The backup has failed.\n"+quote); len(d.Unexplained) != 0 {
+		t.Errorf("of another program: unexplained = %+v", d.Unexplained)
+	}
+}
+
+// The provider that libfabric chose tells whether EFA's devices are there.
+func TestProviderOfPlugin(t *testing.T) {
+	for provider, want := range map[string]string{"tcp": "likely", "efa": "possible"} {
+		_, c := ptr(explainAll(t, "job.log", "gpu-a:10:12 [0] NCCL INFO NET/OFI Selected Provider is "+provider+
+			" (found 1 nics)\ngpu-a:10:12 [0] init:309 NCCL WARN NET/OFI Disabling shared memory failed: Protocol not "+
+			"available\n"))
+		if c.Cause != "no-device-node" || string(c.Confidence) != want {
+			t.Errorf("%s: first cause = %s %s, want no-device-node %s", provider, c.Cause, c.Confidence, want)
+		}
+	}
+}
+
+// PyTorch's line has the result of NCCL and its version; interfaces that others can't reach tell
+// more.
+func TestResultWithVersion(t *testing.T) {
+	const result = "RuntimeError: NCCL error in: /pytorch/torch/lib/c10d/ProcessGroupNCCL.cpp:410, unhandled system " +
+		"error, NCCL version 2.12.10\n"
+	d := explainAll(t, "job.log", result)
+	if slugOf(d) != "shm-too-small" || len(d.Facts.Libraries) != 1 || d.Facts.Libraries[0].Versions[0] != "2.12.10" {
+		t.Errorf("findings %+v, libraries %+v", d.Findings, d.Facts.Libraries)
+	}
+	const bridge = "gpu-a:10:10 [0] NCCL INFO NET/Socket : Using [0]bond0:10.0.0.7<0> [1]br-05ab815f:172.19.0.1<0>\n"
+	if got := slugOf(explainAll(t, "job.log", bridge+result)); got != "interface-choice" {
+		t.Errorf("with a bridge: first cause = %q", got)
+	}
+	remote := strings.Replace(result, "unhandled system error", "remote process exited or there was a network error", 1)
+	if got := slugOf(explainAll(t, "job.log", remote)); got != "dead-peer" {
+		t.Errorf("remote error: first cause = %q", got)
+	}
+}
+
+// The bootstrap has sizes of its own: settings of transfers don't matter.
+func TestTruncatedBootstrap(t *testing.T) {
+	const text = " NCCL WARN Message truncated : received 256 bytes instead of 4\n"
+	for file, want := range map[string]string{
+		"bootstrap.cc:77": "library-defect", "transport/net_socket.cc:488": "environment-differs",
+	} {
+		d := explainAll(t, "job.log", header+"gpu-a:100:140 [0] "+file+text)
+		if got := slugOf(d); got != want {
+			t.Errorf("%s: first cause = %q, want %q", file, got, want)
+		}
+		for _, c := range d.Findings[0].Causes {
+			if c.Cause == "environment-differs" && (len(c.For) > 0) != (want == c.Cause) {
+				t.Errorf("%s: evidence for %s: %+v", file, c.Cause, c.For)
+			}
 		}
 	}
 }

@@ -415,7 +415,15 @@ func findVersions(f *facts.Facts) []Finding {
 			e.supports(strong, d.What+": "+values(d))
 		}
 	}
-	e.supportsIf(len(truncated) > 0, usual, "sizes differ").
+	bootstrap := len(truncated) > 0 && strings.Contains(truncated[0].Event.Fields["source"], "bootstrap.cc")
+	if bootstrap {
+		c.add("library-defect", "a defect of this release of NCCL mixes up messages of its bootstrap", usual).
+			supportsIf(true, hint, "the bootstrap exchanges sizes of its own, whatever the settings",
+				places(truncated)...).
+			todo("the same with another release of NCCL", "another release: NCCL 2.19 had it, 2.18.6 had not").
+			from("NVIDIA/nccl#1176")
+	}
+	e.supportsIf(len(truncated) > 0 && !bootstrap, usual, "sizes differ").
 		todo("rdmactl env consensus", "the same environment on all nodes").from("NVIDIA/nccl#626")
 	if ifname, p, set := variable(f, "NCCL_SOCKET_IFNAME"); set && len(family) > 0 && len(mismatch) == 0 {
 		found := false
@@ -428,7 +436,8 @@ func findVersions(f *facts.Facts) []Finding {
 			todo("ip -br address on each node; rdmactl env lint", "the name of an interface that each node has").
 			from("NVIDIA/nccl, src/misc/socket.cc")
 	}
-	c.add("program-fault", "the ranks call collectives with different sizes", rare).
+	c.add("program-fault", "the ranks call collectives with different sizes, or make communicators in different orders",
+		rare).
 		supportsIf(len(truncated) > 0, usual, "sizes differ").
 		todo("TORCH_DISTRIBUTED_DEBUG=DETAIL", "the program")
 	return []Finding{

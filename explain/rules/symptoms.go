@@ -48,9 +48,25 @@ func findSymptom(f *facts.Facts, s *symptoms.Symptom) []Finding {
 	for i := range s.Causes {
 		c.list = append(c.list, symptomCause(f, s, &s.Causes[i], list))
 	}
+	if s.Name == "result-only" {
+		interfacesOf(f, c)
+	}
 	finding := Finding{What: where(x) + ": " + s.Title, Failure: x, Events: events(list), Causes: c.causes()}
 	failedNode(f, &finding)
 	return []Finding{finding}
+}
+
+// interfacesOf adds what the rest of the logs says of the interfaces for TCP to the causes of a
+// call of NCCL that failed without a reason.
+func interfacesOf(f *facts.Facts, c *candidates) {
+	for _, x := range c.list {
+		if x.Slug != "interface-choice" {
+			continue
+		}
+		name, places := bridges(f)
+		x.supportsIf(name != "", strong, "among the interfaces for TCP is "+name, places...)
+		x.supportsIf(len(f.Nodes) > 1, hint, "the job has several nodes")
+	}
 }
 
 // harmlessSymptom returns a finding for lines that only look like faults.

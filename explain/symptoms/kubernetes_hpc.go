@@ -17,6 +17,8 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 				sshClient.says("ssh-kex", "kex_exchange_identification: ").not("sshd", "error: "),
 				sshClient.says("ssh-refused", "ssh: connect to host ", "Connection refused").speaks("sshd-missing"),
 				sshClient.says("ssh-timeout", "ssh: connect to host ", "Connection timed out").speaks("firewall"),
+				source{Kubernetes, "bash"}.says("sshd-none", "sshd: No such file or directory").as(evidence.Origin).
+					speaks("sshd-missing"),
 				sshClient.says("ssh-key-mode", "WARNING: UNPROTECTED PRIVATE KEY FILE!").speaks("ssh-keys"),
 			},
 			Causes: []Cause{

@@ -221,6 +221,62 @@ func ncclOFIRequestSymptoms() []Symptom {
 func ncclOFIOtherSymptoms() []Symptom {
 	return []Symptom{
 		{
+			ID: "RDX-716", Name: "efa-internal-error", Title: "the EFA provider of libfabric ended the process",
+			Explanation: "The provider prints its own error number: 4100 to 4117 are about buffers and queues of " +
+				"this " +
+				"process, 4113, 4124 and 4126 about a peer that doesn't answer.",
+			Sources:  []string{"ofiwg/libfabric, prov/efa/src/efa_errno.h", "awslabs/awsome-distributed-ai#647"},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				libfabricEFA.says("efa-code-buffers", "EFA internal error: (").
+					any("(4100)", "(4101)", "(4105)", "(4108)", "(4109)", "(4112)", "(4114)", "(4116)", "(4117)"),
+				libfabricEFA.says("efa-code-peer", "EFA internal error: (").
+					any("(8)", "(9)", "(12)", "(13)", "(14)", "(15)", "(4113)", "(4124)", "(4126)"),
+				libfabricEFA.says("efa-code", "EFA internal error: ("),
+				libfabricEFA.says("efa-fi-error", "Libfabric error: (-"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "memlock", Title: "the limit of locked memory is too low", Weight: Usual,
+					Clues: []Clue{
+						{Weight: Strong, Contains: "Cannot allocate memory"},
+						{Weight: Hint, Line: "efa-code-buffers"},
+						{Weight: -Usual, Line: "efa-code-peer"},
+					},
+					Decide: "ulimit -l inside the launcher and the container; rdmactl doctor --only memlock",
+					Remedy: "memlock unlimited (--ulimit memlock=-1) for the service that starts the job",
+				},
+				{
+					Slug: "dead-peer", Title: "the peer's process has ended", Weight: Usual,
+					Clues:  []Clue{{Weight: Strong, Line: "efa-code-peer"}, {Weight: -Hint, Line: "efa-code-buffers"}},
+					Decide: ofiPeerLog, Remedy: "what ended it",
+				},
+				{
+					Slug: "efa-security-group", Title: "the security group doesn't allow all traffic to and from " +
+						"itself",
+					Weight: Rare,
+					Clues: []Clue{
+						{Weight: Decisive, Contains: "(15)"},
+						{Weight: Strong, Contains: "(4126)"},
+						{Weight: Decisive, Contains: "never received a response"},
+					},
+					Decide: "aws ec2 describe-security-groups: inbound and outbound rules that name the group itself",
+					Remedy: "all traffic from and to the security group itself, in both directions",
+				},
+				{
+					Slug: "host-memory", Title: "the node or the container has no memory left", Weight: Rare,
+					Clues:  []Clue{{Weight: Hint, Contains: "Cannot allocate memory"}},
+					Decide: "dmesg | grep -i oom; the container's memory limit and huge pages",
+					Remedy: "a higher limit",
+				},
+				{
+					Slug: "version-mismatch", Title: "the nodes run different releases of libfabric", Weight: Rare,
+					Clues:  []Clue{{Weight: Hint, Line: "efa-code"}},
+					Decide: "fi_info --version on all nodes", Remedy: "the same EFA installer on all nodes",
+				},
+			},
+		},
+		{
 			ID: "RDX-714", Name: "ofi-notes", Title: "the libfabric plugin notes something, and goes on: no fault " +
 				"by itself",
 			Explanation: "The plugin warns of old names of variables and of features that it does without. The lines " +

@@ -93,18 +93,16 @@ func ncclResultSymptoms() []Symptom {
 			},
 			Standing: evidence.Echo,
 			Lines: []Line{
-				nccl("result-system", "init.cc", "unhandled system error").not("NCCL version "),
-				nccl("result-cuda", "init.cc", "unhandled cuda error").not("NCCL version "),
+				nccl("result-system", "init.cc", "unhandled system error"),
+				nccl("result-cuda", "init.cc", "unhandled cuda error"),
 				nccl(
 					"result-internal",
 					"init.cc",
 					"internal error - please report this issue to the NCCL developers",
-				).
-					not("NCCL version "),
-				nccl("result-usage", "init.cc", "invalid usage (run with NCCL_DEBUG").not("NCCL version "),
-				nccl("result-argument", "init.cc", "invalid argument (run with NCCL_DEBUG").not("NCCL version "),
-				nccl("result-remote", "init.cc", "remote process exited or there was a network error").
-					not("NCCL version "),
+				),
+				nccl("result-usage", "init.cc", "invalid usage (run with NCCL_DEBUG"),
+				nccl("result-argument", "init.cc", "invalid argument (run with NCCL_DEBUG"),
+				nccl("result-remote", "init.cc", "remote process exited or there was a network error"),
 			},
 			Causes: []Cause{
 				{

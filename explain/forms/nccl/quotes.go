@@ -21,7 +21,8 @@ const (
 // quotes reads quoted warnings as if they had their prefix.
 type quotes struct {
 	matcher *forms.Matcher
-	waiting int // how many more lines the text may stand on
+	waiting int  // how many more lines the text may stand on
+	known   bool // a line of NCCL was seen: other programs have last errors, too
 }
 
 // quoted is the forms of warnings, without what reads quotes.
@@ -33,8 +34,12 @@ var quoted = sync.OnceValue(func() *forms.Set {
 
 func newQuotes() forms.Follower { return &quotes{} }
 
-// Read reads a line with a marker, or one of the next two.
+// quoteWithin is how many lines below "Last error:" the warning may stand.
+const quoteWithin = 3
+
+// Read reads a line with a marker, or one of the next ones.
 func (q *quotes) Read(l *evidence.Line) (*evidence.Event, int) {
+	q.known = q.known || levelIndex(l.Text) >= 0 || strings.Contains(l.Text, "NCCL version ")
 	if _, after, ok := strings.Cut(l.Text, xlaQuote); ok {
 		text, _, _ := strings.Cut(after, "'.")
 		return q.warning(l, text), 0
@@ -44,7 +49,7 @@ func (q *quotes) Read(l *evidence.Line) (*evidence.Event, int) {
 			q.waiting = 0
 			return q.warning(l, after), 0
 		}
-		q.waiting = 2
+		q.waiting = quoteWithin
 		return nil, q.waiting
 	}
 	if q.waiting == 0 {
@@ -52,7 +57,7 @@ func (q *quotes) Read(l *evidence.Line) (*evidence.Event, int) {
 	}
 	q.waiting--
 	text := strings.TrimSpace(l.Text)
-	if text == "" {
+	if text == "" || levelIndex(text) >= 0 { // a line of another process in between
 		return nil, q.waiting
 	}
 	q.waiting = 0
@@ -76,11 +81,16 @@ func (q *quotes) warning(l *evidence.Line, text string) *evidence.Event {
 	}
 	line := *l
 	if !strings.Contains(text, " NCCL WARN ") {
-		text = "NCCL WARN " + text
+		text = " NCCL WARN " + text
 	}
 	line.Text = text
-	for _, e := range q.matcher.Read(&line) {
-		return e
+	found := q.matcher.Read(&line)
+	if len(found) == 0 {
+		return nil
 	}
-	return nil
+	// A completion without its status is cut off: the warning itself comes before.
+	if found[0].Kind == evidence.NCCLWarn && (!q.known || strings.Contains(text, "Got completion ")) {
+		return nil
+	}
+	return found[0]
 }

@@ -41,6 +41,8 @@ func Symptoms() forms.Table {
 		r := row{name: x.Name, kind: x.Kind, anchor: x.Anchor, source: x.Source, standing: x.Standing, whole: x.Parse}
 		t.Forms = append(t.Forms, r.form())
 	}
+	version := startRows()[0] // the rest of a line with an error, see splitGlued
+	t.Forms = append(t.Forms, version.form())
 	return t
 }
 
@@ -143,9 +145,15 @@ func inSource(text string) bool {
 	return false
 }
 
+// versionInError is where PyTorch's message of an error goes on with the version of NCCL.
+const versionInError = ", NCCL version "
+
 // splitGlued cuts a line at the beginning of each further line of NCCL in it: several ranks that
 // write to one pipe can lose the line end between them.
 func splitGlued(text string) []string {
+	if i := strings.Index(text, versionInError); i > 0 { // "unhandled system error, NCCL version 2.12.10"
+		return []string{text[:i], text[i+len(", "):]}
+	}
 	if strings.Count(text, " NCCL INFO ")+strings.Count(text, " NCCL WARN ") < 2 {
 		return []string{text}
 	}
