@@ -127,6 +127,7 @@ func ncclDeviceSymptoms() []Symptom {
 				cudaLine("cuda-peer", "peer access is not supported between these two devices").speaks("gpu-p2p"),
 				nccl("peer-failed", "transport/p2p.cc", "failed to peer with device"),
 				cudaLine("cuda-peer-not-enabled", "peer access has not been enabled"),
+				cudaLine("cuda-peers", "peer mapping resources exhausted").speaks("gpu-peer-limit"),
 				nccl(
 					"peer-ipc-refused",
 					"transport/p2p.cc",
@@ -155,6 +156,7 @@ func ncclDeviceSymptoms() []Symptom {
 					Decide: "NCCL_CUMEM_HOST_ENABLE=0 to test", Remedy: "NCCL_CUMEM_HOST_ENABLE=0",
 					Sources: []string{"NVIDIA/nccl#1838"},
 				},
+				gpuPeerLimit(),
 				cuMemBroken(Rare),
 			},
 		},
@@ -349,5 +351,17 @@ func ncclDeviceSymptoms() []Symptom {
 				},
 			},
 		},
+	}
+}
+
+// gpuPeerLimit is the cause of "peer mapping resources exhausted".
+func gpuPeerLimit() Cause {
+	return Cause{
+		Slug: "gpu-peer-limit", Title: "a GPU has more peers than the eight that CUDA maps without NVSwitch",
+		Weight:  Rare,
+		Clues:   []Clue{{Weight: Strong, Contains: "peer mapping resources exhausted"}},
+		Decide:  "nvidia-smi -L | wc -l: more than nine GPUs?",
+		Remedy:  "CUDA_VISIBLE_DEVICES with at most nine GPUs",
+		Sources: []string{"CUDA Runtime API, cudaErrorTooManyPeers", "NVIDIA/nccl-tests#324"},
 	}
 }

@@ -51,6 +51,7 @@ func ncclMemorySymptoms() []Symptom {
 					"(size 0)").
 					speaks("cumem"),
 				nccl("shm-attach", "misc/shmutils.cc", "Error while attaching to shared memory segment"),
+				nccl("shm-open-file", "misc/shmutils.cc", "Call to open failed", "misc/shmutils.cc"),
 			},
 			Causes: []Cause{
 				{

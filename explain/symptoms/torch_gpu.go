@@ -238,7 +238,7 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 			Standing:    evidence.Failed,
 			Lines: []Line{
 				cudaText.says("peer-unsupported", "peer access is not supported between these two devices"),
-				cudaText.says("peer-resources", "peer mapping resources exhausted"),
+				cudaText.says("peer-resources", "peer mapping resources exhausted").speaks("gpu-peer-limit"),
 			},
 			Causes: []Cause{
 				{
@@ -250,6 +250,7 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "acs", Title: "ACS or IOMMU between the GPUs", Weight: Usual,
 					Decide: "rdmactl doctor --only acs,iommu", Remedy: "ACS off, iommu=pt",
 				},
+				gpuPeerLimit(),
 			},
 		},
 	}

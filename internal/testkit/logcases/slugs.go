@@ -102,6 +102,7 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "gpu-missing", Meaning: "the process sees no GPU, or can't open it"},
 		{Name: "gpu-arch", Meaning: "a library has no code for this GPU"},
 		{Name: "gpu-p2p", Meaning: "GPUs of a node have no direct access to each other"},
+		{Name: "gpu-peer-limit", Meaning: "more GPUs than CUDA maps as peers of one"},
 		{Name: "local-rank", Meaning: "two ranks on one GPU, or a local rank that doesn't fit the GPUs"},
 		{Name: "fabric-manager", Meaning: "the fabric manager of NVSwitch isn't running, or doesn't fit"},
 		{Name: "driver-too-old", Meaning: "the GPU's driver is older than the CUDA libraries need"},
