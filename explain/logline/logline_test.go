@@ -91,6 +91,11 @@ func TestPrefixes(t *testing.T) {
 		{name: "docker cut off", in: `{"log":"text`, text: `{"log":"text`, rank: -1},
 		{name: "compose", in: "worker-1  | " + message, host: "worker-1", rank: -1},
 		{
+			name: "nccl-tests", in: "gpu-a: Test CUDA failure common.cu:941 'out of memory'",
+			text: "Test CUDA failure common.cu:941 'out of memory'", host: "gpu-a", rank: -1,
+		},
+		{name: "word and colon", in: "note: Test of CUDA", text: "note: Test of CUDA", rank: -1},
+		{
 			name: "chain", in: "2026-11-27T06:34:31Z stdout F [1,5]<stdout>:(Worker pid=9) " + message,
 			pid: 9, rank: 5, at: day,
 		},

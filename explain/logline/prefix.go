@@ -297,8 +297,8 @@ func takeSyslog(s string, l *evidence.Line) (string, bool) {
 }
 
 // takeCompose takes "worker-1  | " of docker compose, and "node2: " of DeepSpeed and pdsh, the
-// latter only before a line of NCCL or "[rank3]:", because many programs begin lines with a word
-// and a colon.
+// latter only before a line of NCCL, nccl-tests or "[rank3]:", because many programs begin lines
+// with a word and a colon.
 func takeCompose(s string, l *evidence.Line) (string, bool) {
 	end := strings.IndexAny(s, " :|")
 	if end <= 0 || end > 64 {
@@ -311,7 +311,8 @@ func takeCompose(s string, l *evidence.Line) (string, bool) {
 	}
 	after, ok := strings.CutPrefix(s[end:], ": ")
 	ofPython := strings.HasSuffix(s[:end], "Error") // "RuntimeError: [1] is setting up NCCL communicator …"
-	if ok && !ofPython && (strings.Contains(after, " NCCL ") || ofRank(after)) {
+	ofTests := strings.HasPrefix(after, "Test CUDA failure ")
+	if ok && !ofPython && (strings.Contains(after, " NCCL ") || ofRank(after) || ofTests) {
 		l.Process.Host = s[:end]
 		return after, true
 	}
