@@ -121,6 +121,26 @@ func TestResultWithVersion(t *testing.T) {
 	}
 }
 
+// The address of a bridge means another machine on each node, if there are several.
+func TestConnectToBridge(t *testing.T) {
+	const (
+		start = "gpu-a:10:10 [3] NCCL INFO NET/Socket : Using [0]bond0:10.0.0.7<0> [1]br-05ab815f:192.168.203.1<0>\n"
+		fails = "gpu-a:10:12 [3] misc/socket.cc:483 NCCL WARN socketStartConnect: Connect to 192.168.203.1<45763> " +
+			"failed : Connection refused\n"
+		single = "gpu-a:10:10 [3] NCCL INFO comm 0x1c2ea230 rank 3 nRanks 4 nNodes 1 localRanks 4 localRank 3 MNNVL 0\n"
+	)
+	if got := slugOf(explainAll(t, "job.log", start+fails)); got != "interface-choice" {
+		t.Errorf("first cause = %q", got)
+	}
+	if got := slugOf(explainAll(t, "job.log", start+single+fails)); got != "dead-peer" {
+		t.Errorf("on one node: first cause = %q", got)
+	}
+	other := strings.ReplaceAll(fails, "192.168.203.1", "10.0.0.8")
+	if got := slugOf(explainAll(t, "job.log", start+other)); got != "dead-peer" {
+		t.Errorf("of another address: first cause = %q", got)
+	}
+}
+
 // The bootstrap has sizes of its own: settings of transfers don't matter.
 func TestTruncatedBootstrap(t *testing.T) {
 	const text = " NCCL WARN Message truncated : received 256 bytes instead of 4\n"

@@ -36,14 +36,14 @@ func findConnect(f *facts.Facts) []Finding {
 		supportsIf(set, hint, "NCCL_SOCKET_IFNAME="+ifname+" chooses it", p...).
 		supportsIf(len(fault) > 0, strong, "no socket could be made", places(fault)...)
 	for _, x := range list {
-		if why := oddAddress(x.Event.Fields["address"]); why != "" {
+		if why := unreachable(f, x.Event.Fields["address"]); why != "" {
 			iface.supports(strong, x.Event.Fields["address"]+" is "+why, x.Event.Place)
 			break
 		}
 	}
 	if retry != nil {
 		address := retry.Fields["address"]
-		iface.supports(strong, address+" is "+oddAddress(address), retry.Place)
+		iface.supports(strong, address+" is "+unreachable(f, address), retry.Place)
 	}
 	if name, places := bridges(f); name != "" {
 		iface.supports(hint, "among the interfaces for TCP is "+name, places...)
@@ -92,7 +92,7 @@ func linePlaces(list []*evidence.Event) []evidence.Place {
 // can't reach, nil if there is none.
 func oddRetry(f *facts.Facts) *evidence.Event {
 	for e := range f.Store.Of(evidence.NCCLConnectRetry) {
-		if why := oddAddress(e.Fields["address"]); why != "" && why != loopback {
+		if why := unreachable(f, e.Fields["address"]); why != "" && why != loopback {
 			return e
 		}
 	}
@@ -115,6 +115,17 @@ func oddAddress(s string) string {
 		return "a link-local address"
 	case netip.MustParsePrefix("172.17.0.0/16").Contains(a):
 		return "in the range of Docker's bridge"
+	}
+	return ""
+}
+
+// unreachable says why nodes can't reach an address that another one told them, "" if they may.
+func unreachable(f *facts.Facts, address string) string {
+	if why := oddAddress(address); why != "" {
+		return why
+	}
+	if name := bridgeAt(f, address); name != "" && !oneNode(f) {
+		return "the address of " + name
 	}
 	return ""
 }

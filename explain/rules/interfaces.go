@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
@@ -18,13 +19,29 @@ var localInterfaces = []string{
 func bridges(f *facts.Facts) (string, []evidence.Place) {
 	for _, n := range f.Nodes {
 		for _, v := range n.Sockets {
-			name, _, _ := strings.Cut(v.Text, ":")
-			for _, prefix := range localInterfaces {
-				if strings.HasPrefix(name, prefix) {
-					return name, v.Places
-				}
+			if name, _, _ := strings.Cut(v.Text, ":"); isLocal(name) {
+				return name, v.Places
 			}
 		}
 	}
 	return "", nil
+}
+
+// bridgeAt returns the interface with an address that other nodes don't reach, "" if there is none.
+func bridgeAt(f *facts.Facts, address string) string {
+	for _, n := range f.Nodes {
+		for _, list := range [...][]facts.Value{n.Sockets, n.Bootstrap} {
+			for _, v := range list {
+				if name, at, _ := strings.Cut(v.Text, ":"); address != "" && at == address && isLocal(name) {
+					return name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// isLocal reports whether an interface is one of [localInterfaces].
+func isLocal(name string) bool {
+	return slices.ContainsFunc(localInterfaces, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

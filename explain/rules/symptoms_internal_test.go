@@ -163,4 +163,12 @@ func TestBridges(t *testing.T) {
 	if got, _ := bridges(node("bond0:10.0.0.1", "bridge0:10.1.0.1")); got != "" {
 		t.Errorf("bridges = %q, want none", got)
 	}
+	listed := node("bond0:10.0.0.1", "br-1f0c77a2be19:172.19.0.1", "bridge0:10.1.0.1")
+	for address, want := range map[string]string{
+		"172.19.0.1": "br-1f0c77a2be19", "10.0.0.1": "", "10.1.0.1": "", "172.19.0.12": "", "": "",
+	} {
+		if got := bridgeAt(listed, address); got != want {
+			t.Errorf("bridgeAt(%q) = %q, want %q", address, got, want)
+		}
+	}
 }
