@@ -9,6 +9,7 @@ import (
 func libfabricSymptoms() []Symptom {
 	return slices.Concat(
 		ofiSymptoms(), ofiPluginSymptoms(), openibSymptoms(), openmpiSymptoms(), launcherSymptoms(), psmSymptoms(),
+		mpiStartSymptoms(), mpichSymptoms(), uccSymptoms(),
 	)
 }
 
@@ -28,15 +29,16 @@ var (
 func noProvider(weight Weight, clues ...Clue) Cause {
 	return Cause{
 		Slug: "setting-invalid",
-		Title: "a setting selects a provider that isn't here: FI_PROVIDER, I_MPI_OFI_PROVIDER, I_MPI_FABRICS or " +
-			"mtl_ofi_provider_include",
+		Title: "a setting, or MPI's own choice, selects a provider that can't be used here: FI_PROVIDER, " +
+			"I_MPI_OFI_PROVIDER, I_MPI_FABRICS or mtl_ofi_provider_include",
 		Weight: weight,
 		Clues: append(
 			clues, Clue{Weight: Strong, Variable: "FI_PROVIDER"},
 			Clue{Weight: Strong, Variable: "I_MPI_OFI_PROVIDER"},
 		),
 		Decide: "env | grep -e FI_ -e I_MPI; fi_info -l, and fi_info without FI_PROVIDER",
-		Remedy: "unset them, or a provider that fi_info lists (tcp, verbs, efa, cxi, psm3)",
+		Remedy: "unset them, or FI_PROVIDER with one that fi_info lists: tcp on plain Ethernet, " +
+			"else verbs, efa, cxi, psm3",
 	}
 }
 
@@ -92,7 +94,7 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 				),
 				ofiWithoutLibrary(Usual, Clue{Weight: Hint, Line: "getinfo-intel"}),
 				noProvider(
-					Usual, Clue{Weight: Hint, Line: "getinfo-intel"}, Clue{Weight: Hint, Line: "fabric-intel"},
+					Usual, Clue{Weight: Strong, Line: "getinfo-intel"}, Clue{Weight: Hint, Line: "fabric-intel"},
 				),
 			},
 		},
@@ -145,6 +147,19 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 					Rare, Clue{Weight: Strong, Contains: "Function not implemented"},
 					Clue{Weight: Hint, Contains: "RC: -22"},
 				),
+				{
+					Slug: "wrong-device", Title: "libfabric chose the provider psm3 for a card that isn't meant for it",
+					Weight: Usual,
+					Clues: []Clue{
+						onText(Hint, "(fi_endpoint)", "psm3 often is the one that can't open an endpoint"),
+						{Weight: Strong, Seen: "libfabric/psm3-open"},
+						{Weight: Strong, Seen: "libfabric/psm3-init-qp"},
+					},
+					Decide: "FI_PROVIDER=^psm3: does the job run? fi_info -p psm3",
+					Remedy: "FI_PROVIDER=^psm3 or --mca mtl ^ofi; PSM3_DEVICES=self,shm on one node; " +
+						"PSM3_MULTI_EP=1; a newer libfabric",
+					Sources: []string{"ofiwg/libfabric#6710", "ofiwg/libfabric#7324"},
+				},
 				{
 					Slug:   "vni",
 					Title:  "the job has no virtual network (VNI) on Slingshot, or its service no resources left",

@@ -64,7 +64,8 @@ func launcherSymptoms() []Symptom { //nolint:funlen // a table
 				slurmPMI.says("srun-direct", "The application appears to have been direct launched using \"srun\"").
 					decides("launcher"),
 				slurmPMI.says("srun-slurm", "OMPI was not built with SLURM's PMI support").decides("launcher"),
-				slurmPMI.says("pmix-unreachable", "OPAL ERROR: Unreachable in file ", "pmix").speaks("launcher"),
+				slurmPMI.says("pmix-unreachable", "OPAL ERROR: Unreachable in file ").any("pmix", "ext2x", "ext3x").
+					speaks("launcher"),
 				slurmPMI.says("pmix-missing", "PMI2_Job_GetId failed").speaks("launcher"),
 				source{Libfabric, "schedmd/slurm, src/plugins/mpi"}.
 					says("slurm-mpi-type", "mpi/pmix: can not load PMIx library").decides("launcher"),
@@ -85,6 +86,11 @@ func launcherSymptoms() []Symptom { //nolint:funlen // a table
 				orteMaps.says("slots", "There are not enough slots available in the system to satisfy the ").
 					speaks("launcher-ranks"),
 				orteMaps.says("no-nodes", "All nodes which are allocated for this job are already filled").
+					speaks("launcher-ranks"),
+				orteMaps.says("bind-overload", "A request was made to bind ").speaks("launcher-ranks"),
+				orteMaps.says("map-failed", "Your job failed to map").speaks("launcher-ranks"),
+				orteMaps.says("map-none", "No nodes are available for this job").speaks("launcher-ranks"),
+				orteMaps.says("map-allocated", "There are no allocated resources for the application").
 					speaks("launcher-ranks"),
 				orteRun.says("executable",
 					"was unable to launch the specified application as it could not access").speaks("program-usage"),
@@ -172,7 +178,8 @@ func psmSymptoms() []Symptom { //nolint:funlen // a table
 						{Weight: Hint, Contains: "hfi unit: -1"},
 					},
 					Decide: "rdma link: the names of the devices; fi_info -p psm3",
-					Remedy: "FI_PROVIDER=tcp or verbs, PSM3_NIC; devices named hfi1_0 (no renaming by udev)",
+					Remedy: "FI_PROVIDER=tcp or verbs, PSM3_NIC; PSM3_DEVICES=self,shm on one node; " +
+						"devices named hfi1_0 (no renaming by udev)",
 				},
 				{
 					Slug: "memlock", Title: "the limit of locked memory (memlock) is too low", Weight: Usual,

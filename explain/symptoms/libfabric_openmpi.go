@@ -131,6 +131,8 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 					as(evidence.Vague),
 				ompiTCPHelp.says("tcp-accepted",
 					"WARNING: Open MPI accepted a TCP connection from what appears to be a"),
+				ompiTCP.says("tcp-match", "Match incoming connection from ", "with locally known IP ").
+					speaks("interface-choice"),
 				ompiTCPHelp.says("tcp-accept",
 					"WARNING: The accept(3) system call failed on a TCP socket").speaks("file-limit"),
 				source{Libfabric, "open-mpi/ompi, orte/mca/oob/tcp/help-oob-tcp.txt"}.
@@ -155,6 +157,11 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 						},
 						{Weight: Decisive, Contains: "connect() to 127.", Text: "the address is a loopback address"},
 						{Weight: Hint, Line: "tcp-identifier"},
+						{Weight: Hint, Line: "tcp-inbound"},
+						{
+							Weight: Hint, Field: "errno", Is: []string{"113", "110", "111", "101"},
+							Text: "nobody answers there: often the address of a bridge or of a network of one node",
+						},
 					},
 					Decide: "ip -br addr on both nodes: whose address is it?",
 					Remedy: "--mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0, or _if_exclude " +
@@ -187,9 +194,10 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 				ompiTCP.says("peer-writev", "mca_btl_tcp_frag_send: writev failed: "),
 				ompiTCP.says("peer-writev-error", "mca_btl_tcp_frag_send: writev error "),
 				ompiRuntime.says("mpi-init-failed", "It looks like MPI_INIT failed for some reason"),
-				ompiRuntime.says("mpi-init-error", "*** An error occurred in MPI_Init"),
-				mpich.says("mpich-init", "Fatal error in PMPI_Init"),
-				mpich.says("mpich-init-plain", "Fatal error in MPI_Init"),
+				ompiRuntime.says("mpi-init-error", "*** An error occurred in MPI_"),
+				mpich.says("mpich-init", "Fatal error in PMPI_"),
+				mpich.says("mpich-init-plain", "Fatal error in MPI_"),
+				mpich.says("mpich-init-internal", "Fatal error in internal_"),
 				mpich.says("mpich-termination", "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"),
 			},
 			Causes: []Cause{
@@ -251,7 +259,9 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 				uccCore.says("ucc-no-tl", "no TL contexts are available"),
 				uccCore.says("ucc-no-cl", "no CL context created in ucc_context_create"),
 				uccCore.says("ucc-no-libs", "lib_init failed: no CL libs were opened"),
-				uccCore.says("ucc-no-teams", "no CL teams were created"),
+				uccCore.says("ucc-no-layers", "no TLs are selected for ").as(evidence.Failed),
+				uccCore.says("ucc-component", "lib_init failed for component: "),
+				uccCore.says("ucc-required", "required TL ", " is not part of the context"),
 				uccCore.says("ucc-tl-context", "failed to create tl context for "),
 				uccCore.says("ucc-tl-missing", "CL_BASIC", "tl ", " is not available"),
 			},
@@ -269,7 +279,11 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 				},
 				{
 					Slug: "setting-invalid", Title: "UCC_TLS or UCC_CLS names a layer that isn't here", Weight: Usual,
-					Clues:  []Clue{{Weight: Hint, Line: "ucc-tl-missing"}, {Weight: Strong, Variable: "UCC_TLS"}},
+					Clues: []Clue{
+						{Weight: Hint, Line: "ucc-tl-missing"},
+						{Weight: Hint, Line: "ucc-required"},
+						{Weight: Strong, Variable: "UCC_TLS"},
+					},
 					Decide: "env | grep UCC_", Remedy: "without UCC_TLS and UCC_CLS",
 				},
 			},

@@ -137,8 +137,6 @@ func ofiPluginSymptoms() []Symptom { //nolint:funlen // a table
 				ofiPlugin.says("ofi-insert", "Unable to insert remote address", "NET/OFI").
 					speaks("efa-security-group"),
 				libfabricEFA.says("efa-unresponsive", "becomes unresponsive", "The peer of address "),
-				libfabricEFA.says("efa-internal", "Libfabric EFA provider has encountered an internal error").
-					as(evidence.Vague),
 			},
 			Causes: []Cause{
 				{

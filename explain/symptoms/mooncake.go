@@ -215,7 +215,7 @@ func mooncakeDeviceSymptoms() []Symptom { //nolint:funlen // a table
 					decides("program-usage"),
 				mooncakeEngine.says("buffer-empty", "Transfer Engine does not support zero length memory region").
 					decides("program-usage"),
-				mooncakeContext.says("buffer-too-large", " exceeds device max_mr_size ").decides("resource-limit"),
+				mooncakeContext.says("buffer-too-large", " exceeds device max_mr_size").decides("resource-limit"),
 				mooncakeContext.says("buffer-larger", "larger than device's max_mr_size").decides("resource-limit"),
 			},
 			Causes: []Cause{

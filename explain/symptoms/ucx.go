@@ -9,7 +9,7 @@ import (
 func ucxSymptoms() []Symptom {
 	return slices.Concat(
 		ucxTransportSymptoms(), ucxSettingSymptoms(), ucxSharedMemorySymptoms(), ucxGPUSymptoms(),
-		ucxNetworkSymptoms(), ucxDeviceSymptoms(), nixlSymptoms(),
+		ucxNetworkSymptoms(), ucxDeviceSymptoms(), nixlSymptoms(), ucxEngineSymptoms(),
 	)
 }
 
