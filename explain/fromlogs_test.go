@@ -257,3 +257,27 @@ func TestEvidenceOnce(t *testing.T) {
 		t.Errorf("the line is quoted %d times:\n%s", n, all)
 	}
 }
+
+// Settings of UCX count as those of the job: protocols that differ between hosts are a finding, and
+// other variables, ranks of one host, and equal values are none.
+func TestProtocolsOfUCX(t *testing.T) {
+	line := func(host, variables string) string {
+		return "[1742569326.865301] [" + host + ":53558:0]  parser.c:2335 UCX  INFO  UCX_* env variables: " +
+			variables + "\n"
+	}
+	for _, c := range []struct {
+		name, log string
+		want      bool
+	}{
+		{"one without", line("n1", "UCX_PROTO_ENABLE=n UCX_TLS=rc") + line("n2", "UCX_TLS=rc"), true},
+		{"two values", line("n1", "UCX_PROTO_ENABLE=n") + line("n2", "UCX_PROTO_ENABLE=y"), true},
+		{"equal", line("n1", "UCX_PROTO_ENABLE=n") + line("n2", "UCX_PROTO_ENABLE=n"), false},
+		{"one host", line("n1", "UCX_PROTO_ENABLE=n") + line("n1", "UCX_TLS=rc"), false},
+		{"other variables", line("n1", "UCX_NET_DEVICES=mlx5_0:1") + line("n2", "UCX_NET_DEVICES=mlx5_1:1"), false},
+	} {
+		d := explainAll(t, "job.log", c.log)
+		if got := len(d.Findings) > 0 && d.Findings[0].Rule == "RDX-798"; got != c.want || !got && len(d.Findings) > 0 {
+			t.Errorf("%s: findings %v, want RDX-798: %v", c.name, d.Findings, c.want)
+		}
+	}
+}

@@ -86,6 +86,7 @@ const (
 	UCXNoDevice     Kind = "ucx.device"        // [device available]: names with transports, "eth0(tcp)"
 	UCXUnreachable  Kind = "ucx.unreachable"   // [transports]
 	UCXTransports   Kind = "ucx.transports"    // [transports]: what is used
+	UCXEnvironment  Kind = "ucx.environment"   // [variables]: "NAME=VALUE NAME=VALUE", all that a process has
 	UCXError        Kind = "ucx.error"         // any other error
 	MooncakeError   Kind = "mooncake.error"    // any other error
 	UCXDevX         Kind = "ucx.devx"          // [call syndrome errno]

@@ -152,7 +152,7 @@ func (f *Facts) OtherJob(n *Node) bool {
 // nodeSpecific reports whether a variable may differ between nodes.
 func nodeSpecific(name string) bool {
 	switch name {
-	case "NCCL_HOSTID", "NCCL_COMM_ID", "NCCL_TOPO_FILE", "NCCL_DEBUG_FILE":
+	case "NCCL_HOSTID", "NCCL_COMM_ID", "NCCL_TOPO_FILE", "NCCL_DEBUG_FILE", "UCX_NET_DEVICES", "UCX_LOG_FILE":
 		return true
 	}
 	return false

@@ -216,6 +216,13 @@ func (c *collector) nodeFact(e *evidence.Event) {
 	case evidence.NCCLEnv:
 		n := c.node(e.Process)
 		n.set(f["name"], f["value"], e.Place)
+	case evidence.UCXEnvironment:
+		n := c.node(e.Process)
+		for part := range strings.FieldsSeq(f["variables"]) {
+			if name, value, ok := strings.Cut(part, "="); ok {
+				n.set(name, value, e.Place)
+			}
+		}
 	case evidence.NCCLBootstrap:
 		if f["interface"] != "" {
 			n := c.node(e.Process)

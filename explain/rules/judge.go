@@ -14,7 +14,7 @@ func All() []Rule {
 		[]Rule{timeoutRule()}, completionRules(), []Rule{modifyRule(), callRule()}, memoryRules(),
 		networkRules(), eventRules(),
 		hangRules(), programRules(), systemRules(), slowRules(),
-		[]Rule{errnoRule(), subsystemRule()}, symptomRules(), testsRules(),
+		[]Rule{errnoRule(), subsystemRule()}, symptomRules(), testsRules(), ucxSettingRules(),
 		asWitnesses(slices.Concat(ownRules(), comparisonRules(), captureRules())),
 	)
 }

@@ -166,6 +166,14 @@ func rows() []forms.Row { //nolint:funlen // a table
 				return strings.HasSuffix(strings.TrimRight(before, " "), "INFO") && f["version"] != ""
 			},
 		},
+		{
+			Name: "environment", Kind: evidence.UCXEnvironment, Anchor: "UCX_* env variables: ", Info: true,
+			Source: "openucx/ucx, src/ucs/config/parser.c",
+			Parse: func(m, _ string, f evidence.Fields) bool {
+				_, f["variables"], _ = strings.Cut(m, ": ")
+				return true
+			},
+		},
 		transports("transports", "ep_cfg["),
 		transports("transports-1.13", "inter-node cfg#"),
 		{Name: "fatal", Kind: evidence.UCXError, Anchor: " UCX  FATAL ", Source: "openucx/ucx, src/ucs/debug/log.c"},
