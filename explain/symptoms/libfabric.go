@@ -9,7 +9,7 @@ import (
 func libfabricSymptoms() []Symptom {
 	return slices.Concat(
 		ofiSymptoms(), ofiPluginSymptoms(), openibSymptoms(), openmpiSymptoms(), launcherSymptoms(), psmSymptoms(),
-		mpiStartSymptoms(), mpichSymptoms(), uccSymptoms(),
+		mpiStartSymptoms(), pmiSymptoms(), mpichSymptoms(), uccSymptoms(),
 	)
 }
 
@@ -114,6 +114,10 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 				intelMPI.says("mpi-vector", "OFI get address vector map failed").as(evidence.Vague),
 				source{Libfabric, "open-mpi/ompi, ompi/mca/mtl/ofi/help-mtl-ofi.txt"}.
 					says("ompi-call", "Open MPI failed an OFI Libfabric library call ("),
+				source{Libfabric, "open-mpi/ompi, ompi/mca/mtl/ofi/help-mtl-ofi.txt"}.
+					says("ompi-call-38", "Error: Function not implemented (").as(evidence.Vague).speaks("vni"),
+				source{Libfabric, "StanfordLegion/gasnet, gasnet_ofi.c"}.says("gasnet-domain", "fi_domain failed: -"),
+				libfabricCXI.says("cxi-auth", "cxip_gen_auth_key failed").speaks("vni"),
 				libfabricCXI.says("cxi-domain", "Failed to allocate CXI Domain, ret: ").speaks("vni"),
 				libfabricCXI.says("cxi-lni", "Failed to allocate LNI, ret: ").speaks("vni"),
 				libfabricCXI.says("cxi-service", "cxil_alloc_svc: ").speaks("vni"),
@@ -144,7 +148,7 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 					Clue{Weight: Hint, Contains: "Invalid argument"}, Clue{Weight: Hint, Seen: "libfabric/psm-open"},
 				),
 				ofiWithoutLibrary(
-					Rare, Clue{Weight: Strong, Contains: "Function not implemented"},
+					Rare, Clue{Weight: Hint, Contains: "Function not implemented"},
 					Clue{Weight: Hint, Contains: "RC: -22"},
 				),
 				{
@@ -163,10 +167,17 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug:   "vni",
 					Title:  "the job has no virtual network (VNI) on Slingshot, or its service no resources left",
-					Weight: Rare, Decide: "echo $SLINGSHOT_VNIS; cxi_service list",
-					Remedy: "start with srun or mpiexec of the system, --network=job_vni; or enable the default " +
-						"service",
-					Sources: []string{"mochi-hpc/mochi-margo#305", "flux-framework/flux-coral2#407"},
+					Weight: Rare,
+					Clues: []Clue{onText(
+						Strong, "Function not implemented", "so says Slingshot's provider without a VNI",
+					)},
+					Decide: "echo $SLINGSHOT_VNIS; cxi_service list",
+					Remedy: "--network=single_node_vni,job_vni of sbatch, salloc and srun (SLURM_NETWORK); " +
+						"mpiexec of the system; or enable the default service",
+					Sources: []string{
+						"mochi-hpc/mochi-margo#305", "flux-framework/flux-coral2#407", "uiuc-hpc/lci#110",
+						"StanfordLegion/gasnet#22",
+					},
 				},
 			},
 		},

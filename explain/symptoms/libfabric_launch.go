@@ -57,25 +57,31 @@ func launcherSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-499", Name: "mpi-launcher", Title: "srun and MPI don't share a process manager (PMI)",
+			ID: "RDX-499", Name: "mpi-launcher", Title: "the launcher and MPI don't share a process manager (PMI)",
 			Explanation: "Each rank then thinks that it is alone, or stops in MPI_Init.",
 			Sources:     []string{"open-mpi/ompi, ompi/mca/rte", "openpmix/prrte#1635"}, Standing: evidence.Origin,
 			Lines: []Line{
 				slurmPMI.says("srun-direct", "The application appears to have been direct launched using \"srun\"").
 					decides("launcher"),
 				slurmPMI.says("srun-slurm", "OMPI was not built with SLURM's PMI support").decides("launcher"),
-				slurmPMI.says("pmix-unreachable", "OPAL ERROR: Unreachable in file ").any("pmix", "ext2x", "ext3x").
-					speaks("launcher"),
+				slurmPMI.says("pmix-unreachable", "OPAL ERROR: Unreachable in file ").any("pmix", "ext2x", "ext3x"),
 				slurmPMI.says("pmix-missing", "PMI2_Job_GetId failed").speaks("launcher"),
 				source{Libfabric, "schedmd/slurm, src/plugins/mpi"}.
 					says("slurm-mpi-type", "mpi/pmix: can not load PMIx library").decides("launcher"),
 			},
-			Causes: []Cause{{
-				Slug: "launcher", Title: "Slurm's PMI isn't the one that this MPI was built with", Weight: Common,
-				Decide: "srun --mpi=list; ompi_info | grep -i pmi",
-				Remedy: "srun --mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH, Intel MPI with I_MPI_PMI_LIBRARY); or " +
-					"start with mpirun",
-			}},
+			Causes: []Cause{
+				{
+					Slug: "launcher", Title: "Slurm's PMI isn't the one that this MPI was built with", Weight: Common,
+					Clues:  []Clue{onLine(Hint, "pmix-unreachable", "")},
+					Decide: "srun --mpi=list; ompi_info | grep -i pmi",
+					Remedy: "srun --mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH, Intel MPI with I_MPI_PMI_LIBRARY); or " +
+						"start with mpirun",
+				},
+				mpiVersions(
+					Usual, onSeen("libfabric/pmix-unavailable", "the server answers, and refuses the rank"),
+					onSeen("libfabric/pmix-store", "the shared store of PMIx can't be read"),
+				),
+			},
 		},
 		{
 			ID: "RDX-494", Name: "mpi-mapping", Title: "mpirun could not place or start the ranks",

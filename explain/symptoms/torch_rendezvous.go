@@ -66,7 +66,8 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "name-resolution", Title: "the name is unknown to this node", Weight: Common,
 					Decide: "getent hosts NAME on that node, or in that container",
-					Remedy: "an address instead of the name, DNS, a headless service, or /etc/hosts on all nodes",
+					Remedy: "an address instead of the name, DNS, a headless service, or /etc/hosts on all nodes; if " +
+						"Open MPI cut the domain off, --mca orte_keep_fqdn_hostnames 1",
 				},
 			},
 		},

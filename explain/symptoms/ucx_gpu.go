@@ -255,6 +255,11 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 					Speaks: []string{"library-defect"},
 				},
 				{
+					Name: "frame-of-runtime", Program: UCX, All: []string{"/libjulia", "(+0x", ") [0x"},
+					Source: "openucx/ucx, src/ucs/debug/debug.c", Standing: evidence.Vague,
+					Speaks: []string{"signal-handler"},
+				},
+				{
 					Name: "abort", Program: UCX, All: []string{"Caught signal 6 (Aborted"},
 					Source: "openucx/ucx, src/ucs/debug/debug.c", Standing: evidence.Echo,
 				},
@@ -276,6 +281,16 @@ func ucxGPUSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "UCX and MPI built --with-cuda, of the CUDA release that the program has; meanwhile " +
 						"staging through host memory",
 					Sources: []string{"openucx/ucx#7845", "JoonhoLee-Group/ipie#308"},
+				},
+				{
+					Slug:   "signal-handler",
+					Title:  "UCX takes a signal for a crash that Julia's run-time uses itself",
+					Weight: Rare - 1,
+					Decide: "the same with UCX_ERROR_SIGNALS=SIGILL,SIGBUS,SIGFPE, set before the program starts",
+					Remedy: "export UCX_ERROR_SIGNALS=SIGILL,SIGBUS,SIGFPE (without SIGSEGV) on all ranks",
+					Sources: []string{
+						"JuliaParallel/MPI.jl#337", "JuliaParallel/MPI.jl#409",
+					},
 				},
 				{
 					Slug:   "thread-safety",

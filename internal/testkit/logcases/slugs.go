@@ -171,6 +171,7 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "openib-unused", Meaning: "Open MPI's openib BTL isn't meant for the device any more"},
 		{Name: "openib-queues", Meaning: "receive queues of Open MPI's openib BTL that don't suit the device"},
 		{Name: "thread-safety", Meaning: "several threads use what is made for one"},
+		{Name: "signal-handler", Meaning: "a library catches a signal that the program's run-time uses"},
 		{Name: "signal-interrupts", Meaning: "signals interrupt a call again and again"},
 		{Name: "vni", Meaning: "no virtual network on Slingshot, or no resources of its service"},
 		{Name: "nobody-listens", Meaning: "nobody listens on that port, or the program refuses the connection"},
