@@ -129,6 +129,34 @@ func launcherSymptoms() []Symptom { //nolint:funlen // a table
 				mvapich.says("mvapich-ptmalloc", "Error in initializing MVAPICH2 ptmalloc library"),
 			},
 		},
+		{
+			ID: "RDX-801", Name: "mvapich-signal", Title: "MVAPICH reports that a rank crashed",
+			Explanation: "It prints signals of the whole program. Memory of a GPU crashes a rank that has no CUDA " +
+				"support, which MVAPICH2 has with MV2_USE_CUDA=1 only.",
+			Sources: []string{
+				"MVAPICH2, src/mpid/ch3/channels/common/src/util/error_handling.c", "MVAPICH2 user guide, CUDA",
+			},
+			Standing: evidence.Vague,
+			Lines: []Line{
+				mvapich.says("mvapich-signal", "[error_sighandler] Caught error: "),
+				mvapich.says("mvapich-cuda-off", "MVAPICH2 has been built with support for CUDA. But, MV2_USE_CUDA").
+					as(evidence.Harmless),
+			},
+			Causes: []Cause{
+				{
+					Slug: "no-cuda-support", Title: "a GPU pointer was given to MPI, and MV2_USE_CUDA isn't 1",
+					Weight: Usual,
+					Clues:  []Clue{onSeen("libfabric/mvapich-cuda-off", "MVAPICH says that MV2_USE_CUDA isn't set")},
+					Decide: "does the program hand GPU memory to MPI? echo $MV2_USE_CUDA",
+					Remedy: "MV2_USE_CUDA=1 on all ranks, or a staging copy in host memory",
+				},
+				{
+					Slug: "program-usage", Title: "the program itself crashes, or gives MPI a wrong buffer",
+					Weight: Usual,
+					Decide: "MV2_DEBUG_SHOW_BACKTRACE=1: the functions on top", Remedy: "what the backtrace names",
+				},
+			},
+		},
 	}
 }
 

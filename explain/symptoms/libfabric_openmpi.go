@@ -4,16 +4,17 @@ import "github.com/rdmakit/rdmakit/explain/evidence"
 
 // Files of texts and sources of Open MPI.
 var (
-	ompiUCX     = source{UCX, "open-mpi/ompi, ompi/mca/pml/ucx/pml_ucx.c"}
-	ompiRuntime = source{Libfabric, "open-mpi/ompi, ompi/runtime/help-mpi-runtime.txt"}
-	ompiTCPHelp = source{Libfabric, "open-mpi/ompi, opal/mca/btl/tcp/help-mpi-btl-tcp.txt"}
-	ompiTCP     = source{Libfabric, "open-mpi/ompi, opal/mca/btl/tcp"}
-	ompiBML     = source{Libfabric, "open-mpi/ompi, ompi/mca/bml/r2/help-mpi-bml-r2.txt"}
-	ompiPML     = source{Libfabric, "open-mpi/ompi, ompi/mca/pml/base/pml_base_select.c"}
-	ompiBase    = source{Libfabric, "open-mpi/ompi, opal/mca/base/help-mca-base.txt"}
-	ompiCUDA    = source{Libfabric, "open-mpi/ompi 4.1, opal/mca/common/cuda/help-mpi-common-cuda.txt"}
-	uccCore     = source{Libfabric, "openucx/ucc, src/core"}
-	hcoll       = source{Libfabric, "HCOLL and SHARP, libraries of HPC-X"}
+	ompiUCX       = source{UCX, "open-mpi/ompi, ompi/mca/pml/ucx/pml_ucx.c"}
+	ompiCommonUCX = source{UCX, "open-mpi/ompi, opal/mca/common/ucx/common_ucx.c"}
+	ompiRuntime   = source{Libfabric, "open-mpi/ompi, ompi/runtime/help-mpi-runtime.txt"}
+	ompiTCPHelp   = source{Libfabric, "open-mpi/ompi, opal/mca/btl/tcp/help-mpi-btl-tcp.txt"}
+	ompiTCP       = source{Libfabric, "open-mpi/ompi, opal/mca/btl/tcp"}
+	ompiBML       = source{Libfabric, "open-mpi/ompi, ompi/mca/bml/r2/help-mpi-bml-r2.txt"}
+	ompiPML       = source{Libfabric, "open-mpi/ompi, ompi/mca/pml/base/pml_base_select.c"}
+	ompiBase      = source{Libfabric, "open-mpi/ompi, opal/mca/base/help-mca-base.txt"}
+	ompiCUDA      = source{Libfabric, "open-mpi/ompi 4.1, opal/mca/common/cuda/help-mpi-common-cuda.txt"}
+	uccCore       = source{Libfabric, "openucx/ucc, src/core"}
+	hcoll         = source{Libfabric, "HCOLL and SHARP, libraries of HPC-X"}
 )
 
 func openmpiSymptoms() []Symptom { //nolint:funlen // a table
@@ -69,6 +70,7 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 				ompiRuntime.says("unreachable-init",
 					"MPI_INIT has failed because at least one MPI process is unreachable"),
 				ompiPML.says("pml-none", " cannot be selected", "PML ").speaks("missing-library"),
+				ompiCommonUCX.says("pml-support", "common_ucx.c:", "support level is none").as(evidence.Echo),
 				ompiBase.says("framework-none", "No components were able to be opened in the ").
 					speaks("missing-library"),
 				ompiBase.says("component-missing", "A requested component was not found, or was unable to be opened").
@@ -86,6 +88,16 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 					Title: "btl, pml or mtl are restricted to what doesn't lead to the other node", Weight: Usual,
 					Decide: "env | grep OMPI_MCA; ~/.openmpi/mca-params.conf; the mpirun line",
 					Remedy: "without --mca btl, pml and mtl; or with tcp and self among the btl",
+				},
+				{
+					Slug: "no-device-node", Title: "UCX sees no RDMA device, or is too old to name its transports as " +
+						"Open MPI expects",
+					Weight: Rare,
+					Clues:  []Clue{onLine(Strong, "pml-support", ""), onSeen("ucx/pml-support", "UCX was left out")},
+					Decide: "ucx_info -v; ucx_info -d | grep -e Transport -e Device; rdmactl detect",
+					Remedy: "a device in the container; a newer UCX; for TCP --mca opal_common_ucx_tls any " +
+						"--mca opal_common_ucx_devices any",
+					Sources: []string{"openucx/ucx#8549", "open-mpi/ompi#8496"},
 				},
 				{
 					Slug:   "missing-library",
@@ -198,6 +210,7 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 				mpich.says("mpich-init", "Fatal error in PMPI_"),
 				mpich.says("mpich-init-plain", "Fatal error in MPI_"),
 				mpich.says("mpich-init-internal", "Fatal error in internal_"),
+				ompiRuntime.says("mpi-procs", "PML add procs failed"),
 				mpich.says("mpich-termination", "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"),
 			},
 			Causes: []Cause{

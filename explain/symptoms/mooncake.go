@@ -175,13 +175,15 @@ func mooncakeDeviceSymptoms() []Symptom { //nolint:funlen // a table
 				mooncakeContext.says("memory-rkey", "rkey not found for ", "Address ").speaks("stale-rkey"),
 				mooncakeContext.says("memory-lkey", "lkey not found for ", "Address "),
 				mooncakeWorker.says("memory-no-rkey", "[RDMA] No rkey for MR access: ").speaks("stale-rkey"),
+				mooncakeMetadata.says("memory-segment", "Failed to get segment descriptor for segment ", " address "),
 				mooncakeClient.says("memory-error-code", "error code is AddressNotRegistered").as(evidence.Vague),
 			},
 			Causes: []Cause{
 				{
 					Slug: "program-usage", Title: "the program transfers a buffer that it hasn't registered",
 					Weight: Common,
-					Decide: "the address in the line, against those that were registered",
+					Decide: "the address in the line, against those that were registered (prefill and decode " +
+						"with other attention backends register other buffers)",
 					Remedy: "register the buffer (register_buffer) before; the connector's release",
 					Sources: []string{
 						"LMCache/LMCache#1993",

@@ -7,6 +7,7 @@ var (
 	lmcache       = source{Torch, "LMCache/LMCache, lmcache/v1/storage_backend"}
 	nixlConnector = source{Torch, "vllm-project/vllm, distributed/kv_transfer/kv_connector/v1/nixl_connector.py"}
 	jucx          = source{UCX, "openucx/ucx, bindings/java; NVIDIA/spark-rapids, shuffle/ucx"}
+	nixlUCX       = source{UCX, "ai-dynamo/nixl, src/plugins/ucx/ucx_utils.cpp"}
 	ucxPython     = source{UCX, "rapidsai/ucx-py, ucp/_libs; rapidsai/ucxx"}
 )
 
@@ -133,6 +134,40 @@ func ucxEngineSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "missing-library", Title: "the package nixl isn't installed", Weight: Rare,
 					Decide: "pip show nixl", Remedy: "pip install nixl",
+				},
+			},
+		},
+		{
+			ID: "RDX-802", Name: "nixl-endpoint", Title: "NIXL could not connect to another agent over UCX",
+			Explanation: "The other agent's metadata has the addresses of all devices that its UCX uses. UCX's own " +
+				"line before says why it found no way, or which address didn't answer.",
+			Sources: []string{
+				"ai-dynamo/nixl, src/plugins/ucx/ucx_utils.cpp", "ai-dynamo/nixl, src/core/nixl_agent.cpp",
+			},
+			Standing: evidence.Vague,
+			Lines: []Line{
+				nixlUCX.says("nixl-endpoint", "UCX endpoint create failed: "),
+				nixlUCX.says("nixl-load", "loadRemoteMD: error loading connection info for backend").as(evidence.Echo),
+			},
+			Causes: []Cause{
+				{
+					Slug: "interface-choice", Title: "UCX tells an address that the other node doesn't reach",
+					Weight: Common,
+					Decide: "UCX_LOG_LEVEL=info: the devices of both sides; ip -br addr",
+					Remedy: "UCX_NET_DEVICES with the devices of the common network on both sides",
+				},
+				{
+					Slug: "environment-differs", Title: "both sides have no transport in common: other devices, " +
+						"UCX_TLS or releases of UCX",
+					Weight: Usual,
+					Clues:  []Clue{{Weight: Hint, Variable: "UCX_TLS"}},
+					Decide: "env | grep UCX_ and ucx_info -d on both sides", Remedy: "the same on both sides",
+				},
+				{
+					Slug: "dead-peer", Title: "the other agent has ended, or takes no connections", Weight: Usual,
+					Clues:  []Clue{onText(Hint, "refused", "")},
+					Decide: "the other agent's log; enable_listen_thread of its configuration",
+					Remedy: "what ended it; enable_listen_thread: true for a connection between nodes",
 				},
 			},
 		},
