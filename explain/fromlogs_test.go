@@ -1,8 +1,11 @@
 package explain_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rdmakit/rdmakit/explain"
 )
 
 // causeOf explains a log and returns its headline, the first cause, and all of it as text.
@@ -273,11 +276,18 @@ func TestProtocolsOfUCX(t *testing.T) {
 		{"two values", line("n1", "UCX_PROTO_ENABLE=n") + line("n2", "UCX_PROTO_ENABLE=y"), true},
 		{"equal", line("n1", "UCX_PROTO_ENABLE=n") + line("n2", "UCX_PROTO_ENABLE=n"), false},
 		{"one host", line("n1", "UCX_PROTO_ENABLE=n") + line("n1", "UCX_TLS=rc"), false},
+		{"an unknown host", "parser.c:2335 UCX  INFO  UCX_* env variables: UCX_TLS=rc\n" + line("n1", "UCX_PROTO_ENABLE=n"), false},
 		{"other variables", line("n1", "UCX_NET_DEVICES=mlx5_0:1") + line("n2", "UCX_NET_DEVICES=mlx5_1:1"), false},
 	} {
 		d := explainAll(t, "job.log", c.log)
 		if got := len(d.Findings) > 0 && d.Findings[0].Rule == "RDX-798"; got != c.want || !got && len(d.Findings) > 0 {
 			t.Errorf("%s: findings %v, want RDX-798: %v", c.name, d.Findings, c.want)
 		}
+	}
+	d := explainAll(t, "job.log", line("n1", "UCX_TLS=rc UCX_MAX_EAGER_LANES=1")+line("n2", "UCX_TLS=tcp"))
+	if !slices.ContainsFunc(d.Facts.Differences, func(x explain.DifferenceDocument) bool {
+		return strings.Contains(x.What, "UCX_TLS")
+	}) {
+		t.Errorf("differences %v, want UCX_TLS", d.Facts.Differences)
 	}
 }

@@ -110,6 +110,14 @@ func (c *collector) collectNodes() {
 			d.GDR = map[string]string{"yes": "enabled", "no": "disabled"}[e.Fields["enabled"]]
 		}
 	}
+	for e := range c.facts.Store.Of(evidence.UCXEnvironment) {
+		n := c.node(e.Process)
+		for part := range strings.FieldsSeq(e.Fields["variables"]) {
+			if name, value, ok := strings.Cut(part, "="); ok {
+				n.set(name, value, e.Place)
+			}
+		}
+	}
 	c.otherNodes()
 	c.inferNetworks()
 	c.findJobs()
@@ -216,13 +224,6 @@ func (c *collector) nodeFact(e *evidence.Event) {
 	case evidence.NCCLEnv:
 		n := c.node(e.Process)
 		n.set(f["name"], f["value"], e.Place)
-	case evidence.UCXEnvironment:
-		n := c.node(e.Process)
-		for part := range strings.FieldsSeq(f["variables"]) {
-			if name, value, ok := strings.Cut(part, "="); ok {
-				n.set(name, value, e.Place)
-			}
-		}
 	case evidence.NCCLBootstrap:
 		if f["interface"] != "" {
 			n := c.node(e.Process)

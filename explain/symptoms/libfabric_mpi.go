@@ -200,8 +200,10 @@ func mpiStartSymptoms() []Symptom { //nolint:funlen // a table
 				ompiTCPHelp.says("setting-subnet", "Did not find interface matching this subnet").
 					speaks("host-interface"),
 				ompiTCPHelp.says("setting-unknown", "Message:    Unknown interface name").speaks("host-interface"),
-				ompiVars.says("setting-value", "An invalid value was supplied for an MCA variable"),
-				ompiVars.says("setting-enum", "An invalid value was supplied for an enum variable"),
+				ompiVars.says("setting-value", "An invalid value was supplied for an MCA variable").
+					speaks("setting-invalid"),
+				ompiVars.says("setting-enum", "An invalid value was supplied for an enum variable").
+					speaks("setting-invalid"),
 				ompiVars.says("setting-negate", "MCA framework parameters can only take a single negation operator").
 					decides("setting-invalid"),
 				orteHosts.says("setting-hostfile", " was unable to open the hostfile").speaks("setting-invalid"),

@@ -105,7 +105,8 @@ func mpichSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Usual,
 					Clues: []Clue{
 						onLine(Hint, "ofi-write", ""), onLine(Hint, "ofi-read", ""), onLine(Hint, "ofi-atomic", ""),
-						onLine(Hint, "ofi-register", ""), onText(Hint, "Invalid argument", ""),
+						onLine(Hint, "ofi-register", ""), onText(Hint, "mr_reg", ""),
+						onText(Hint, "Invalid argument", ""),
 					},
 					Decide: "the same job with FI_PROVIDER=tcp, and with MPIR_CVAR_CH4_OFI_ENABLE_RMA=0",
 					Remedy: "another release of MPI or libfabric, another FI_PROVIDER (mlx, verbs, psm3, tcp); " +
@@ -118,6 +119,7 @@ func mpichSymptoms() []Symptom { //nolint:funlen // a table
 					Clues: []Clue{
 						onText(Strong, "Cannot allocate memory", ""), onErrno(Strong, "", "12"),
 						onLine(Hint, "ofi-register", ""),
+						onText(Strong, "MPIDI_UCX_init", "UCX can't make its worker, which registers memory first"),
 					},
 					Decide: "ulimit -l in the job; rdmactl doctor --only memlock",
 					Remedy: "memlock unlimited (LimitMEMLOCK of slurmd, --ulimit memlock=-1)",

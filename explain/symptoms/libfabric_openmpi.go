@@ -103,7 +103,7 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 					Slug:   "missing-library",
 					Title:  "a component isn't built, or a library that it needs is missing on a node",
 					Weight: Usual, Decide: "ompi_info | grep -e btl -e pml -e mtl; ldd of mca_*.so on each node",
-					Remedy: "the libraries on all nodes (UCX, libfabric), or another build",
+					Remedy: "the libraries on all nodes (UCX with its package ucx-ib, libfabric), or another build",
 				},
 				{
 					Slug: "interface-choice", Title: "the interfaces of the two nodes aren't in common networks",

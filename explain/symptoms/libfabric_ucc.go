@@ -77,8 +77,10 @@ func uccSymptoms() []Symptom { //nolint:funlen // a table
 				uccCUDA.says("ucc-shmget", "failed to shmget with IPC_PRIVATE").speaks("shm-limit"),
 				uccShm.says("ucc-shmdt", "TL_SHM ERROR shmdt failed").as(evidence.Echo),
 				uccUCP.says("ucc-connect", "ucp returned connect error: ").speaks("interface-choice"),
-				uccUCP.says("ucc-connect-team", "failed to connect team ep").as(evidence.Echo),
-				uccUCP.says("ucc-message", "TL_UCP ERROR tag ", "errmsg ").as(evidence.Echo),
+				uccUCP.says("ucc-connect-team", "failed to connect team ep").as(evidence.Echo).
+					speaks("interface-choice"),
+				uccUCP.says("ucc-message", "TL_UCP ERROR tag ", "errmsg ").as(evidence.Echo).
+					speaks("dead-peer"),
 				uccCUDA.says("ucc-device", "CUDA device mismatch, ").decides("local-rank"),
 			},
 			Causes: []Cause{
