@@ -276,7 +276,10 @@ func TestProtocolsOfUCX(t *testing.T) {
 		{"two values", line("n1", "UCX_PROTO_ENABLE=n") + line("n2", "UCX_PROTO_ENABLE=y"), true},
 		{"equal", line("n1", "UCX_PROTO_ENABLE=n") + line("n2", "UCX_PROTO_ENABLE=n"), false},
 		{"one host", line("n1", "UCX_PROTO_ENABLE=n") + line("n1", "UCX_TLS=rc"), false},
-		{"an unknown host", "parser.c:2335 UCX  INFO  UCX_* env variables: UCX_TLS=rc\n" + line("n1", "UCX_PROTO_ENABLE=n"), false},
+		{
+			"an unknown host",
+			"parser.c:2335 UCX  INFO  UCX_* env variables: UCX_TLS=rc\n" + line("n1", "UCX_PROTO_ENABLE=n"), false,
+		},
 		{"other variables", line("n1", "UCX_NET_DEVICES=mlx5_0:1") + line("n2", "UCX_NET_DEVICES=mlx5_1:1"), false},
 	} {
 		d := explainAll(t, "job.log", c.log)
