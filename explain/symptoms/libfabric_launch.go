@@ -257,8 +257,12 @@ func psmSymptoms() []Symptom { //nolint:funlen // a table
 				},
 				{
 					Slug: "wrong-device", Title: "PSM3 tries a device that isn't meant for it", Weight: Usual,
-					Decide: "FI_PROVIDER=^psm3: does the job run?",
-					Remedy: "FI_PROVIDER=verbs or tcp, --mca btl ^openib, PSM3_NIC",
+					Clues: []Clue{
+						onText(Hint, "Operation not permitted", "another provider or UCX is meant to use this device"),
+					},
+					Decide:  "FI_PROVIDER=^psm3: does the job run?",
+					Remedy:  "FI_PROVIDER=^psm3 (verbs or tcp); with UCX --mca mtl ^ofi --mca btl ^ofi; PSM3_NIC",
+					Sources: []string{"easybuilders/easybuild-easyconfigs#20233"},
 				},
 				mpiMemlock(Rare, Clue{Weight: Strong, Field: "errno", Is: []string{"12"}}),
 			},

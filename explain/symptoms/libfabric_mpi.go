@@ -4,6 +4,7 @@ import "github.com/rdmakit/rdmakit/explain/evidence"
 
 // Files of texts and sources of Open MPI's start.
 var (
+	ompiHelp  = source{Libfabric, "open-mpi/ompi, opal/util/show_help.c"}
 	ompiInit  = source{Libfabric, "open-mpi/ompi, opal/runtime/help-opal-runtime.txt"}
 	ompiUsage = source{Libfabric, "open-mpi/ompi, ompi/runtime/help-mpi-runtime.txt"}
 	ompiVars  = source{Libfabric, "open-mpi/ompi, opal/mca/base/help-mca-var.txt"}
@@ -183,6 +184,39 @@ func mpiStartSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Usual,
 					Decide: "ldd PROGRAM | grep libmpi; mpicc --version", Remedy: "one MPI for both, and its mpirun",
 				},
+			},
+		},
+		{
+			ID: "RDX-803", Name: "ompi-help", Title: "Open MPI can't read the file of its own messages",
+			Explanation: "The name below the first line says which message it had: something else failed before. " +
+				"If the file isn't there, Open MPI isn't where it was installed to, and doesn't find its " +
+				"components either.",
+			Sources: []string{
+				"open-mpi/ompi, opal/util/show_help.c", "open-mpi/ompi#7246",
+			},
+			Standing: evidence.Vague,
+			Lines: []Line{
+				ompiHelp.says("help-topic", "You were supposed to get help about"),
+				ompiHelp.says("help-file", "/openmpi/help-", ".txt: No such file or directory").
+					speaks("missing-library"),
+				ompiHelp.says("help-limit", "/openmpi/help-", ".txt: Too many open files").as(evidence.Origin).
+					decides("file-limit"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "missing-library", Title: "Open MPI was moved, or has another path on this node or in the " +
+						"container",
+					Weight: Usual,
+					Decide: "which mpirun; ls of the folder in the line; echo $OPAL_PREFIX",
+					Remedy: "OPAL_PREFIX=the folder where it is (mpirun -x OPAL_PREFIX), or that path for it",
+				},
+				{
+					Slug: "version-mismatch", Title: "mpirun and the program are of different installations",
+					Weight: Usual,
+					Decide: "which mpirun; ldd PROGRAM | grep -e libmpi -e libopen-pal",
+					Remedy: "one installation, first in PATH and LD_LIBRARY_PATH",
+				},
+				fileLimit(Rare),
 			},
 		},
 		{

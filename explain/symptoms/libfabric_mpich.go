@@ -87,7 +87,7 @@ func mpichSymptoms() []Symptom { //nolint:funlen // a table
 				mpichOFI.says("ofi-call", "OFI call ", " failed", "ofi_").as(evidence.Vague),
 				mpichOFI.says("ofi-default-nic", " failed (default nic=").with("device", "default nic=").
 					as(evidence.Vague),
-				mpichUCX.says("ucx-status", "ucx function returned with failed status"),
+				mpichUCX.says("ucx-status", "ucx function returned with failed status").as(evidence.Vague),
 			},
 			Causes: []Cause{
 				{

@@ -147,6 +147,7 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("interface-choice"),
 				ompiTCPHelp.says("tcp-accept",
 					"WARNING: The accept(3) system call failed on a TCP socket").speaks("file-limit"),
+				ompiTCP.says("tcp-bind", "bind on local address (", " failed").speaks("port-in-use"),
 				source{Libfabric, "open-mpi/ompi, orte/mca/oob/tcp/help-oob-tcp.txt"}.
 					says(
 						"oob-connect",
@@ -193,7 +194,17 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 					Clues:  []Clue{{Weight: Hint, Field: "errno", Is: []string{"111", "104"}}},
 					Decide: "the first rank that ends", Remedy: "what ended it",
 				},
-				fileLimit(Rare, onErrno(Strong, "", "24", "23")),
+				{
+					Slug: "port-in-use", Title: "no port of the address is free: so many connections of the node use " +
+						"them all", Weight: Rare,
+					Decide:  "ss -s; sysctl net.ipv4.ip_local_port_range; the ranks of the job times those of a node",
+					Remedy:  "a larger net.ipv4.ip_local_port_range; btl_tcp_links 1; fewer ranks; RDMA instead of TCP",
+					Sources: []string{"open-mpi/ompi#7246"},
+				},
+				fileLimit(
+					Rare, onErrno(Strong, "", "24", "23"),
+					Clue{Weight: Decisive, Seen: "libfabric/help-limit", Text: "Open MPI can't open another file"},
+				),
 			},
 		},
 		{

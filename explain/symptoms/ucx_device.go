@@ -55,6 +55,10 @@ func ucxDeviceSymptoms() []Symptom { //nolint:funlen // a table
 					Speaks: []string{"driver-userspace-mismatch"},
 				},
 				{
+					Name: "rc-qp", Program: UCX, All: []string{"rc_iface.c:", "failed to create qp: "},
+					Source: "openucx/ucx 1.4, src/uct/ib/rc/base/rc_iface.c",
+				},
+				{
 					Name: "exp-qp", Program: UCX, All: []string{"ibv_exp_create_qp(", "failed"},
 					Source: "openucx/ucx 1.6, src/uct/ib/base/ib_iface.c",
 				},
@@ -82,8 +86,11 @@ func ucxDeviceSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "resource-limit", Title: "the card or virtual function has no more queue pairs",
 					Weight: Rare,
-					Clues:  []Clue{{Weight: Hint, Field: "errno", Is: []string{"12", "28", "11"}}},
-					Decide: "rdma resource show", Remedy: "fewer processes; UCX_DC_MLX5_NUM_DCI",
+					Clues: []Clue{
+						{Weight: Hint, Field: "errno", Is: []string{"12", "28"}}, onErrno(Strong, "", "11"),
+					},
+					Decide: "rdma resource show",
+					Remedy: "fewer processes; UCX_TLS=dc or ud, which need fewer queue pairs; UCX_DC_MLX5_NUM_DCI",
 				},
 				{
 					Slug: "not-privileged", Title: "the container may not use DevX", Weight: Rare,
@@ -134,6 +141,15 @@ func ucxDeviceSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "the device's permission (0666), --device /dev/infiniband, or the RDMA device plugin",
 				},
 				oldUserSpace(Usual, Clue{Weight: Hint, Field: "errno", Is: []string{"22", "95", "38", "71"}}),
+				{
+					Slug:    "resource-limit",
+					Title:   "the card has no contexts (pages of its BAR) left for so many processes of the node",
+					Weight:  Usual,
+					Clues:   []Clue{onErrno(Strong, "", "12", "11", "28")},
+					Decide:  "the same with fewer ranks per node; dmesg: alloc_uar or lines of mlx5_core",
+					Remedy:  "fewer ranks per node; UCX_TLS=rc_verbs or ud_verbs; a larger PF_LOG_BAR_SIZE (mstconfig)",
+					Sources: []string{"openucx/ucx#2963"},
+				},
 				fileLimit(Rare, onErrno(Strong, "", "24", "23")),
 			},
 		},
