@@ -114,48 +114,5 @@ func uccSymptoms() []Symptom { //nolint:funlen // a table
 				},
 			},
 		},
-		{
-			ID: "RDX-782", Name: "efa-internal", Title: "libfabric's provider for EFA had an internal error",
-			Explanation: "The provider ends the program with the error of libfabric and its own number. Buffers are " +
-				"registered memory: with a low limit of locked memory the first ones already fail.",
-			Sources: []string{
-				"awslabs/awsome-distributed-ai#647", "aws/aws-ofi-nccl#141",
-				"ofiwg/libfabric, prov/efa/src/efa_errno.h",
-			},
-			Standing: evidence.Failed,
-			Lines: []Line{
-				libfabricEFA.says("efa-receive-buffers", "Failure to post internal receive buffers"),
-				libfabricEFA.says("efa-internal", "Libfabric EFA provider has encountered an internal error").
-					as(evidence.Vague),
-				libfabricEFA.says("efa-error-memory", "Libfabric error: (-12) ").speaks("memlock"),
-				libfabricEFA.says("efa-oom", "EFA internal error: (4105)").speaks("memlock"),
-				libfabricEFA.says("efa-post", "EFA internal error: (41").as(evidence.Vague),
-				libfabricEFA.says("efa-unresponsive-error", "Libfabric error: (-103)").speaks("dead-peer"),
-			},
-			Causes: []Cause{
-				{
-					Slug: "memlock", Title: "the limit of locked memory (memlock) is too low", Weight: Common,
-					Clues:  []Clue{onLine(Hint, "efa-receive-buffers", "")},
-					Decide: "ulimit -l in the job and container; rdmactl doctor --only memlock",
-					Remedy: "memlock unlimited (--ulimit memlock=-1; LimitMEMLOCK of slurmd or containerd)",
-				},
-				{
-					Slug: "host-memory", Title: "the node, or the container, has no memory or huge pages left",
-					Weight: Usual,
-					Decide: "free -g; grep Huge /proc/meminfo; dmesg", Remedy: "FI_EFA_USE_HUGE_PAGE=0; more memory",
-				},
-				{
-					Slug: "dead-peer", Title: "the peer has ended", Weight: Rare,
-					Decide: "the first rank that ends", Remedy: "what ended it",
-				},
-				{
-					Slug: "fork-unsafe", Title: "the program forks (data loaders), and pages were copied", Weight: Rare,
-					Decide: "workers of data loaders; FI_EFA_FORK_SAFE", Remedy: "FI_EFA_FORK_SAFE=1, a newer kernel",
-					Sources: []string{
-						"aws/aws-ofi-nccl#141",
-					},
-				},
-			},
-		},
 	}
 }

@@ -233,7 +233,11 @@ func ncclOFIOtherSymptoms() []Symptom {
 				libfabricEFA.says("efa-code-peer", "EFA internal error: (").
 					any("(8)", "(9)", "(12)", "(13)", "(14)", "(15)", "(4113)", "(4124)", "(4126)"),
 				libfabricEFA.says("efa-code", "EFA internal error: ("),
+				libfabricEFA.says("efa-error-memory", "Libfabric error: (-12) ").speaks("memlock"),
+				libfabricEFA.says("efa-error-gone", "Libfabric error: (-103)").speaks("dead-peer"),
 				libfabricEFA.says("efa-fi-error", "Libfabric error: (-"),
+				libfabricEFA.says("efa-internal", "Libfabric EFA provider has encountered an internal error").
+					as(evidence.Vague),
 			},
 			Causes: []Cause{
 				{
@@ -268,6 +272,11 @@ func ncclOFIOtherSymptoms() []Symptom {
 					Clues:  []Clue{{Weight: Hint, Contains: "Cannot allocate memory"}},
 					Decide: "dmesg | grep -i oom; the container's memory limit and huge pages",
 					Remedy: "a higher limit",
+				},
+				{
+					Slug: "fork-unsafe", Title: "the program forks (data loaders), and pages were copied", Weight: Rare,
+					Decide: "workers of data loaders; FI_EFA_FORK_SAFE", Remedy: "FI_EFA_FORK_SAFE=1, a newer kernel",
+					Sources: []string{"aws/aws-ofi-nccl#141"},
 				},
 				{
 					Slug: "version-mismatch", Title: "the nodes run different releases of libfabric", Weight: Rare,
