@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,78 @@ func TestInterfaceThatIsNotThere(t *testing.T) {
 	}
 }
 
+// PyTorch prints NCCL's last warning without its prefix in the line after "Last error:", XLA in the
+// same line; engines put their own prefix before both.
+func TestLastError(t *testing.T) {
+	const torch = "RuntimeError: NCCL error in: ../NCCLUtils.hpp:219, invalid argument, NCCL version 2.14.3\n"
+	const engine = "(RayWorkerWrapper pid=9) ERROR 05-06 08:55:19 worker_base.py:145] "
+	for name, c := range map[string]struct{ text, rule, cause string }{
+		"torch": {
+			torch + "Last error:\nInvalid config blocking attribute value -2147483648\n", "RDX-325", "version-mismatch",
+		},
+		"prefixed": {
+			engine + "Last error:\n" + engine + "Invalid config blocking attribute value 7\n", "RDX-325",
+			"program-usage",
+		},
+		"later": {
+			engine + "Last error:\n" + strings.Replace(engine, ":19", ":20", 1) +
+				"Invalid config blocking attribute value 7\n", "RDX-325", "program-usage",
+		},
+		"another process": {
+			engine + "Last error:\n" + strings.Replace(engine, "pid=9", "pid=8", 1) + "nothing new here\n" + engine +
+				"Invalid config blocking attribute value 7\n", "RDX-325", "program-usage",
+		},
+		"xla": {
+			"XlaRuntimeError: INTERNAL: NCCL operation ncclCommInitRank(a) failed: unhandled cuda error. Last NCCL " +
+				"warning(error) log entry (may be unrelated) 'Cuda failure 'out of memory''.\n", "RDX-304",
+			"gpu-memory",
+		},
+	} {
+		f, cause := ptr(explainAll(t, "job.log", c.text))
+		if f == nil || f.Rule != c.rule || cause.Cause != c.cause {
+			t.Errorf("%s: %+v, want %s with %s first", name, f, c.rule, c.cause)
+		}
+	}
+	d := explainAll(t, "job.log", torch)
+	if l := d.Facts.Libraries; len(l) != 1 || !slices.Contains(l[0].Versions, "2.14.3") {
+		t.Errorf("libraries = %+v, want NCCL 2.14.3", l)
+	}
+	other := strings.Replace(engine, "pid=9", "pid=8", 1) + "nothing new here\n"
+	far := engine + "Last error:\n" + strings.Repeat(other, 4) + engine +
+		"Invalid config blocking attribute value 7\n"
+	if d := explainAll(t, "job.log", far); len(d.Findings) > 0 {
+		t.Errorf("a line far below is taken for the last error: %+v", d.Findings)
+	}
+}
+
+// A watchdog at a barrier, in which all wait for one value, is mostly of a rank that works on
+// something else.
+func TestWatchdogAtBarrier(t *testing.T) {
+	log := func(rank, seq, elements int) string {
+		return fmt.Sprintf("[rank%d]:[E604 10:00:00.1 ProcessGroupNCCL.cpp:629] [Rank %[1]d] Watchdog caught "+
+			"collective operation timeout: WorkNCCL(SeqNum=%d, OpType=ALLREDUCE, NumelIn=%d, NumelOut=%[3]d, "+
+			"Timeout(ms)=600000) ran for 600029 milliseconds before timing out.\n", rank, seq, elements)
+	}
+	for want, text := range map[string]string{
+		"process-blocked": log(1, 5, 1) + log(2, 5, 1),
+		"program-fault":   log(1, 5, 1) + log(2, 6, 1),
+	} {
+		f, cause := ptr(explainAll(t, "job.log", text))
+		if cause == nil || cause.Cause != want {
+			t.Errorf("first cause = %+v, want %s", cause, want)
+			continue
+		}
+		for _, other := range f.Causes[1:] {
+			if other.Cause == "process-blocked" && len(other.For) > 0 {
+				t.Errorf("%s isn't for %s: the operations differ", other.For[0].Text, other.Cause)
+			}
+		}
+	}
+	if _, cause := ptr(explainAll(t, "job.log", log(1, 5, 4096))); cause == nil || cause.Cause != "program-fault" {
+		t.Errorf("with 4096 elements: first cause = %+v, want program-fault", cause)
+	}
+}
+
 // A hang of the first operations within a node is mostly peer to peer (NVIDIA/nccl#2079); later
 // ones and those between nodes have other causes first.
 func TestHangWithinNode(t *testing.T) {
@@ -64,8 +137,8 @@ func TestHangWithinNode(t *testing.T) {
 		return fmt.Sprintf("gpu-a:10:10 [0] NCCL INFO comm 0x55d0 rank 0 nRanks 2 nNodes %d localRanks 2 localRank 0 "+
 			"MNNVL 0\ngpu-a:10:10 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC\n"+
 			"[rank0]:[E604 10:00:00.1 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation "+
-			"timeout: WorkNCCL(SeqNum=%d, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 "+
-			"milliseconds before timing out.\n", nodes, seq)
+			"timeout: WorkNCCL(SeqNum=%d, OpType=ALLREDUCE, NumelIn=64, NumelOut=64, Timeout(ms)=600000) ran for "+
+			"600029 milliseconds before timing out.\n", nodes, seq)
 	}
 	for _, c := range []struct {
 		nodes, seq int

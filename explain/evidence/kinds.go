@@ -62,12 +62,13 @@ const (
 // Kinds of events of programs above NCCL.
 const (
 	TorchVersion    Kind = "torch.version"     // [version nccl]
-	TorchWatchdog   Kind = "torch.watchdog"    // [rank seq op timeoutMs ranMs group]: a collective timed out
+	TorchWatchdog   Kind = "torch.watchdog"    // [rank seq op timeoutMs ranMs group elements]: a collective timed out
 	TorchStuck      Kind = "torch.stuck"       // [rank seconds]: the watchdog or its heartbeat stopped
 	TorchException  Kind = "torch.exception"   // [rank seq enqueued completed]
 	TorchNCCLError  Kind = "torch.nccl.error"  // [class]: ncclSystemError, ncclRemoteError, …: an echo
 	TorchStore      Kind = "torch.store"       // [address joined]: the rendezvous doesn't answer
 	TorchMismatch   Kind = "torch.mismatch"    // [ranks]: collectives differ
+	TorchMember     Kind = "torch.member"      // [rank world registered]: a process of Lightning begins
 	RayError        Kind = "ray.error"         // an echo
 	VLLMBroadcast   Kind = "vllm.broadcast"    // [seconds]: no block of shared memory: a worker hangs
 	GlooConnect     Kind = "gloo.connect"      // [remote port errno]

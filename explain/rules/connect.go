@@ -25,7 +25,7 @@ func findConnect(f *facts.Facts) []Finding {
 	}
 	all := slices.Concat(fault, list)
 	if len(fault)+len(none) == 0 && retry == nil {
-		if c := connectOf(list); c != nil {
+		if c := connectOf(f, list); c != nil {
 			return []Finding{{What: connectText(list[0]), Failure: list[0], Events: events(list), Causes: c.causes()}}
 		}
 	}

@@ -95,14 +95,14 @@ func connectText(x *facts.Failure) string {
 
 // connectOf returns the causes of connections that NCCL_SOCKET_IFNAME has nothing to do with: those
 // of perftest and of PyTorch's store, nil for others.
-func connectOf(list []*facts.Failure) *candidates {
+func connectOf(f *facts.Facts, list []*facts.Failure) *candidates {
 	switch x := list[0]; {
 	case x.Event.Kind == evidence.PerftestConnect:
 		return perftestConnect(list)
 	case x.Event.Fields["joined"] != "":
 		return storeClients(x)
 	case x.Event.Kind == evidence.TorchStore:
-		return storeConnect(list)
+		return storeConnect(list, symptom(f, "rendezvous-connection"))
 	}
 	return nil
 }
@@ -138,14 +138,22 @@ func storeClients(x *facts.Failure) *candidates {
 	return c
 }
 
-// storeConnect is about clients that don't reach PyTorch's store, which is at MASTER_ADDR.
-func storeConnect(list []*facts.Failure) *candidates {
+// storeConnect is about clients that don't reach PyTorch's store, which is at MASTER_ADDR, or where
+// torchrun's rendezvous is: elastic is a line of that, nil if there is none.
+func storeConnect(list []*facts.Failure, elastic *evidence.Event) *candidates {
 	c := &candidates{}
 	iface := c.add("interface-choice", "MASTER_ADDR is an address that this node doesn't reach", common)
 	oddPeer(iface, list)
 	iface.supportsIf(len(with(list, "errno", "113", "101")) > 0, hint, "no route leads to that address").
 		todo("getent hosts MASTER_ADDR; ip route get ADDRESS on this node",
 			"MASTER_ADDR (--master-addr, --rdzv-endpoint) with an address of rank 0 on the nodes' common network")
+	if elastic != nil {
+		c.add("nobody-listens", "no node takes the endpoint for its own, so none has the store", common).
+			supports(hint, "torchrun's own rendezvous failed", elastic.Place).
+			todo("hostname -f and getent hosts NAME on that node; ss -ltnp there",
+				"the node's own name as --rdzv-endpoint; is_host=true in --rdzv-conf of that node").
+			from("pytorch/pytorch#79388", "pytorch/pytorch#69197")
+	}
 	refused := with(list, "errno", "111")
 	c.add("dead-peer", "the process of rank 0 ended before, or hasn't begun to listen", usual).
 		supportsIf(len(refused) > 0, strong, "the connection was refused: the node is there, nobody "+

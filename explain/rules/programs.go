@@ -88,7 +88,7 @@ func programRules() []Rule {
 			Sources:     []string{"PrimeIntellect-ai/prime-rl#2761"},
 			Find:        findNIXL,
 		},
-		exceptionRule(), initRule(),
+		exceptionRule(), initRule(), membersRule(),
 	}
 }
 
@@ -142,7 +142,9 @@ func findWatchdog(f *facts.Facts) []Finding {
 	c := &candidates{}
 	operations := map[string]bool{}
 	for e := range f.Store.Of(evidence.TorchWatchdog) {
-		operations[e.Fields["seq"]+" "+e.Fields["op"]] = true
+		if e.Fields["op"] != "" {
+			operations[e.Fields["seq"]+" "+e.Fields["op"]] = true
+		}
 	}
 	equal := firstOf(f, evidence.NCCLRAS, "counts", "equal")
 	weight := common
@@ -155,6 +157,13 @@ func findWatchdog(f *facts.Facts) []Finding {
 		supportsIf(len(of(f, evidence.TorchMismatch)) > 0, decisive, "PyTorch names the mismatch", x.Event.Place).
 		todo("the flight recorder (TORCH_NCCL_TRACE_BUFFER_SIZE=2000, torchfrtrace): the rank that lags",
 			"the branch or data loader of that rank")
+	one := firstOf(f, evidence.TorchWatchdog, "elements", "1")
+	c.add("process-blocked", "a rank works on its CPU or storage for longer than the limit", usual).
+		supportsIf(one != nil && len(operations) == 1, hint,
+			"all wait in a barrier, or for one value", placeOf(one)...).
+		todo("py-spy dump of the rank that isn't there: preprocessing, an index, a checkpoint, compilation",
+			"a longer timeout of the process group; the work before, or on all ranks").
+		from("stanford-futuredata/ColBERT#318", "NVIDIA-NeMo/Megatron-Bridge#4385")
 	dead := c.add("dead-peer", "a rank has died or was never started", usual)
 	deadEvidence(f, dead)
 	dead.todo("the logs of all ranks: the one that ends first, or that is missing", "what ended it")
@@ -164,10 +173,14 @@ func findWatchdog(f *facts.Facts) []Finding {
 	silentHang(f, c)
 	seq, numbered := x.Event.Fields.Int("seq")
 	nodeHang(f, c, numbered && seq <= firstOperations)
-	return []Finding{{
-		What:    fmt.Sprintf("a collective (%s) of %s didn't finish", x.Event.Fields["op"], where(x)),
-		Failure: x, Events: events(list), Causes: c.causes(),
-	}}
+	what := fmt.Sprintf("a collective (%s) of %s didn't finish", x.Event.Fields["op"], where(x))
+	switch {
+	case x.Event.Kind != evidence.TorchMismatch && x.Event.Fields["op"] == "":
+		what = "a collective of " + where(x) + " didn't finish"
+	case x.Event.Kind == evidence.TorchMismatch:
+		what = "the ranks call different collectives: PyTorch on " + where(x) + " has compared them"
+	}
+	return []Finding{{What: what, Failure: x, Events: events(list), Causes: c.causes()}}
 }
 
 // waiting reports whether all failures are of programs that wait for others.

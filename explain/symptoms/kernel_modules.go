@@ -275,7 +275,7 @@ func kernelGPU() []Symptom {
 				says(Kernel, "sxid-nonfatal", "NVIDIA, nvidia-nvswitch", "nvidia-nvswitch",
 					"SXid (PCI:").not("Fatal").as(evidence.Vague),
 				says(Kernel, "fabric-manager-version", "NVIDIA, Fabric Manager",
-					"fabric manager NVIDIA GPU driver interface version ", "don't match").
+					"GPU driver interface version ", "match with driver version").
 					decides("fabric-manager"),
 			},
 			Causes: []Cause{

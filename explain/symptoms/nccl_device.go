@@ -259,12 +259,17 @@ func ncclDeviceSymptoms() []Symptom {
 				"if the platform doesn't allow them; the file in the line says which.",
 			Sources: []string{
 				"NVIDIA/nccl, src/include/alloc.h", "NVIDIA/nccl#846", "NVIDIA/nccl#1283", "sgl-project/sglang#6246",
+				"NVIDIA-NeMo/RL#564", "NovaSky-AI/SkyRL#143", "NVIDIA/TensorRT-LLM#4238",
 			},
 			Lines: []Line{
 				nccl("memcpy-async", "transport.cc", "Cuda failure", "invalid argument").
 					any(" transport.cc:153 ", " transport.cc:154 ", " transport.cc:173 ", " transport.cc:174 ").
 					speaks("library-defect"),
-				cudaLine("cuda-invalid-argument", "invalid argument"),
+				cudaLine("cuda-invalid-argument", "invalid argument").not("transport/p2p.cc:", "enqueue.cc:"),
+				nccl("cuda-invalid-mapping", "transport/p2p.cc", "'invalid argument'", "transport/p2p.cc:").
+					any("Cuda failure", "HIP failure"),
+				nccl("cuda-invalid-launch", "enqueue.cc", "'invalid argument'", "enqueue.cc:").
+					any("Cuda failure", "HIP failure"),
 				rcclLine("hip-pointer", "transport/p2p.cc", "'invalid device pointer'", "HIP failure").
 					speaks("gpu-ipc"),
 				cudaLine("cuda-invalid-pointer", "invalid device pointer"),
@@ -281,6 +286,8 @@ func ncclDeviceSymptoms() []Symptom {
 							Weight: Decisive, Seen: "nccl/shared-memory-exceeds",
 							Text: "the kernels ask for more than the device has",
 						},
+						{Weight: Hint, Line: "cuda-invalid-launch", Text: "the start of a kernel is refused"},
+						{Weight: -Usual, Library: "nccl", Since: "2.26.2"},
 					},
 					Decide: "the line \"exceeds device/fn maxSharedMem\"", Remedy: "NCCL 2.26.2 or later",
 				},
@@ -289,6 +296,8 @@ func ncclDeviceSymptoms() []Symptom {
 					Title: "NCCL 2.24 to 2.26.2 takes host memory by NUMA node, which Docker forbids", Weight: Rare,
 					Clues: []Clue{
 						{Weight: Strong, Library: "nccl", Since: "2.24", Until: "2.26.2"},
+						{Weight: -Strong, Line: "cuda-invalid-mapping", Text: "a mapping failed, not host memory"},
+						{Weight: -Strong, Line: "cuda-invalid-launch", Text: "a launch failed, not host memory"},
 					},
 					Decide: "NCCL_CUMEM_HOST_ENABLE=0 to test",
 					Remedy: "NCCL 2.26.3 or later, docker run --cap-add SYS_NICE, or NCCL_CUMEM_HOST_ENABLE=0",
@@ -305,6 +314,11 @@ func ncclDeviceSymptoms() []Symptom {
 					Decide: "the version line", Remedy: "NCCL 2.18.6, or 2.19.3 and later",
 					Sources: []string{"NVIDIA/nccl#957", "NVIDIA/nccl#1024"},
 				},
+				maybe(Rare, "environment-differs",
+					"NCCL_CUMEM_ENABLE isn't the same in all ranks: vLLM sets it to 0, a trainer beside it doesn't",
+					"env | grep NCCL_CUMEM in each process; the lines via P2P/IPC and via P2P/CUMEM",
+					"the same value in all processes of the communicator",
+					onLine(Hint, "cuda-invalid-mapping", "the memory of another GPU can't be mapped")),
 				gpuP2P(Usual),
 				fabricManager(Rare),
 				cuMemBroken(Usual),
@@ -312,6 +326,7 @@ func ncclDeviceSymptoms() []Symptom {
 					Slug:   "gpu-ipc",
 					Title:  "ranks of the node are in containers that don't share memory",
 					Weight: Rare,
+					Clues:  []Clue{{Weight: Hint, Line: "cuda-invalid-mapping"}},
 					Decide: "one container per node, or --ipc=host",
 					Remedy: "all ranks of a node in one container; NCCL_P2P_DISABLE=1",
 				},

@@ -207,19 +207,21 @@ func ncclRankSymptoms() []Symptom {
 			ID: "RDX-339", Name: "comm-corrupted", Title: "the communicator is no valid object",
 			Explanation: "The marks around the object are gone: it was freed, overwritten, or made by another copy " +
 				"of the library.",
-			Sources: []string{"NVIDIA/nccl, src/misc/argcheck.cc"},
+			Sources: []string{
+				"NVIDIA/nccl, src/misc/argcheck.cc", "jax-ml/jax#39167", "pegainfer-project/pegainfer#810",
+			},
 			Lines: []Line{
 				nccl("comm-corrupted", "misc/argcheck.cc", "corrupted comm object detected"),
 			},
 			Causes: []Cause{
-				programUsage(Common, "the program uses a communicator after it was destroyed, or overwrites memory",
-					"the order of destroy and use, also at the exit; valgrind", "the program"),
 				{
-					Slug: "version-mismatch", Title: "two copies of NCCL of different versions are loaded",
-					Weight: Usual,
-					Decide: "grep libnccl /proc/PID/maps",
-					Remedy: "one copy: LD_LIBRARY_PATH, LD_PRELOAD, VLLM_NCCL_SO_PATH",
+					Slug: "library-conflict", Weight: Usual,
+					Title:  "two copies of NCCL are in the process: one made the object, the other got it",
+					Decide: "grep libnccl /proc/PID/maps; without the import of TensorFlow or torch beside JAX",
+					Remedy: "one copy: LD_LIBRARY_PATH, LD_PRELOAD, VLLM_NCCL_SO_PATH, or one framework",
 				},
+				programUsage(Usual, "the program uses a communicator after it was destroyed, or overwrites memory",
+					"the order of destroy and use, also at the exit; valgrind", "the program"),
 			},
 		},
 		{

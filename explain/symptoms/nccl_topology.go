@@ -50,7 +50,8 @@ func ncclTopologySymptoms() []Symptom {
 			Lines: []Line{
 				nccl("attribute", "graph/xml.h", "Attribute ", " of node ", "not found").not("NCCL INFO").
 					speaks("topology-file"),
-				nccl("real-path", "graph/xml.cc", "Could not find real path of /sys/").speaks("topology-view"),
+				nccl("real-path", "graph/xml.cc", "Could not find real path of /sys/").not("/class/net/").
+					speaks("topology-view"),
 				nccl(
 					"real-path-call",
 					"include/checks.h",

@@ -47,9 +47,16 @@ func ncclUsageSymptoms() []Symptom {
 					Slug:   "version-mismatch",
 					Title:  "the program was built for another version of NCCL",
 					Weight: Rare,
-					Clues:  []Clue{{Weight: Hint, Line: "config-attribute"}, {Weight: Hint, Line: "type-invalid"}},
+					Clues: []Clue{
+						{Weight: Hint, Line: "config-attribute"},
+						{Weight: Hint, Line: "type-invalid"},
+						{
+							Weight: Strong, Contains: "value -2147483648",
+							Text: "the value means that the field wasn't set, which this older release doesn't know",
+						},
+					},
 					Decide: "NCCL's version line against the version that the program was built with",
-					Remedy: "matching versions",
+					Remedy: "matching versions: one nvidia-nccl package, and the torch that needs it",
 				},
 				{
 					Slug: "gpu-arch", Title: "the GPU is too old for this type", Weight: Rare,

@@ -7,6 +7,7 @@ var (
 	vllmRay      = source{Torch, "vllm-project/vllm, executor and ray utilities"}
 	vllmEngine   = source{Torch, "vllm-project/vllm, v1/engine"}
 	vllmNIXL     = source{Torch, "vllm-project/vllm, distributed/kv_transfer/kv_connector/v1/nixl"}
+	vllmReduce   = source{Torch, "vllm-project/vllm, csrc/custom_all_reduce.cuh"}
 	vllmPynccl   = source{Torch, "vllm-project/vllm, distributed/device_communicators"}
 	sglangKV     = source{Torch, "sgl-project/sglang, srt/disaggregation"}
 	sglangServer = source{Torch, "sgl-project/sglang, srt/server_args.py"}
@@ -18,12 +19,20 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-383", Name: "ray-cluster", Title: "the Ray cluster lost a node, or can't be joined",
 			Explanation: "Ray's head watches its nodes; workers need the same versions of Ray and Python as the head.",
-			Sources:     []string{"ray-project/ray, gcs_server, python/ray/_private/utils.py"},
-			Standing:    evidence.Failed,
+			Sources: []string{
+				"ray-project/ray, gcs_server, python/ray/_private/utils.py", "ray-project/ray#12153",
+			},
+			Standing: evidence.Failed,
 			Lines: []Line{
 				ray.says("heartbeats", "has been marked dead because the detector has missed too many heartbeats").
 					speaks("dead-node"),
-				ray.says("gcs", "Failed to connect to GCS").speaks("firewall"),
+				ray.says("gcs", "Failed to connect to GCS").not("GCS may have been killed").speaks("firewall"),
+				ray.says("gcs-killed", "GCS may have been killed").speaks("dead-peer"),
+				ray.says("gcs-request", "Failed to send request to gcs, reconnecting").speaks("firewall"),
+				ray.says("redis", "Unable to connect to Redis at", "is reachable from this machine").
+					speaks("firewall"),
+				ray.says("redis-context", "Could not establish connection to ", "(context.err = ").
+					any("to redis", "to Redis").speaks("firewall"),
 				ray.says("gcs-unable", "nable to connect to GCS").speaks("firewall"),
 				ray.says("ray-version", "Version mismatch: The cluster was started with").decides("version-mismatch").
 					as(evidence.Origin),
@@ -39,6 +48,9 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "nc -vz HEAD 6379 from the worker",
 					Remedy: "open the ports, or the right address of the head",
 				},
+				maybe(Rare, "dead-peer", "the head's server (GCS) was stopped, or killed",
+					"gcs_server.out and the OOM killer on the head; was ray stop called?",
+					"what ended it; more memory for the head"),
 				{
 					Slug:   "version-mismatch",
 					Title:  "head and worker have different versions of Ray or Python",
@@ -59,7 +71,17 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 				vllmRay.says("waiting-640", "placement group of specs for 640 seconds").as(evidence.Waiting),
 				vllmRay.says("waiting-1280", "placement group of specs for 1280 seconds").as(evidence.Waiting),
 				ray.says("cannot-fulfill", "No available node types can fulfill resource request").
-					as(evidence.Waiting),
+					not("'node:").as(evidence.Waiting),
+				ray.says("cannot-fulfill-node", "No available node types can fulfill resource request", "'node:").
+					as(evidence.Waiting).speaks("interface-choice"),
+				ray.says("node-request", "': 0.001", "'node:").not("specs=", "specs:", "undles").
+					as(evidence.Waiting).speaks("interface-choice"),
+				vllmRay.says("waiting-150", "placement group of specs for 150 seconds").as(evidence.Waiting),
+				vllmRay.says("waiting-310", "placement group of specs for 310 seconds").as(evidence.Waiting),
+				vllmRay.says("waiting-630", "placement group of specs for 630 seconds").as(evidence.Waiting),
+				vllmRay.says("not-provided", "Cannot provide a placement group of"),
+				vllmRay.says("driver-node", "driver node id", "is not included in a placement"),
+				vllmRay.says("driver-gpus", "Ray does not allocate any GPUs on the driver node"),
 			},
 			Causes: []Cause{
 				{
@@ -68,6 +90,14 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Common,
 					Decide: "ray status: nodes and GPUs",
 					Remedy: "start Ray on all nodes; tensor × pipeline size as GPUs",
+				},
+				{
+					Slug:    "interface-choice",
+					Title:   "Ray knows this node by another address than the program: that of another interface",
+					Weight:  Rare,
+					Decide:  "ray list nodes: is the address in the request among them? echo $VLLM_HOST_IP",
+					Remedy:  "ray start --node-ip-address as VLLM_HOST_IP, on each node",
+					Sources: []string{"vllm-project/vllm#7815", "eugr/spark-vllm-docker#227"},
 				},
 			},
 		},
@@ -101,6 +131,12 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 				vllmPynccl.says("pynccl", "RuntimeError: NCCL error: "),
 				sglang.says("scheduler-exception", "Scheduler hit an exception"),
 				elastic.says("closing", "closing signal SIGTERM"),
+				sglang.says("scheduler-died", "scheduler died during initialization").not("code: -9)", "code: -11)"),
+				sglang.says("capture", "Capture cuda graph failed"),
+				sglang.says("sigquit", "Received sigquit from a child"),
+				sglang.says("initialization", "Initialization failed. Please see the error messages above"),
+				trtllm.says("executor-worker", "Executor worker died during initialization"),
+				trtllm.says("executor-returned", "Executor worker returned error"),
 			},
 			Causes: []Cause{
 				{

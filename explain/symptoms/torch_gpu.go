@@ -12,7 +12,17 @@ var (
 	lazyInit  = source{Torch, "pytorch/pytorch, torch/csrc/cuda, aten/src/ATen/cuda"}
 	vllm      = source{Torch, "vllm-project/vllm, v1/worker and v1/core"}
 	sglang    = source{Torch, "sgl-project/sglang, srt/model_executor and srt/managers"}
+	xlaMemory = source{Torch, "openxla/xla, xla/stream_executor"}
+	fabricLog = source{Torch, "NVIDIA Fabric Manager, its log and systemd's"}
 )
+
+// cudaCalls are what programs print around a text of CUDA's run time: PyTorch's and vLLM's macros,
+// TensorRT-LLM, and the examples that others copied.
+func cudaCalls() []string {
+	return []string{
+		"CUDA error", "CUDART error", "CUDA runtime error", "CUDA driver error", "Cuda error", "CUDA Error",
+	}
+}
 
 // gpuSymptoms are about the GPU of a rank: what other ranks report then only follows.
 func gpuSymptoms() []Symptom { //nolint:funlen // a table
@@ -26,6 +36,12 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				allocator.says("cuda-oom", "CUDA out of memory. Tried to allocate"),
 				allocator.says("hip-oom", "HIP out of memory. Tried to allocate"),
 				cudaText.says("cuda-error-oom", "CUDA error: out of memory"),
+				cudaText.says("runtime-oom", "out of memory").any(cudaCalls()...).not("CUDA error: out of memory",
+					"Test CUDA"),
+				vllm.says("cache-length", "tokens that can be stored in KV cache", "is larger than the maximum number"),
+				vllm.says("cache-request", "To serve at least one request with the model"),
+				xlaMemory.says("xla-oom", "Out of memory while trying to allocate "),
+				xlaMemory.says("xla-cuda-oom", "CUDA_ERROR_OUT_OF_MEMORY"),
 				ncclTests.says("tests-oom", "Test CUDA failure", "'out of memory'"),
 				ncclTests.says("tests-hip-oom", "Test HIP failure", "hipErrorOutOfMemory"),
 				vllm.says("free-memory", "Free memory on device").
@@ -59,6 +75,9 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				cudaText.says("illegal-access", "CUDA error: an illegal memory access was encountered"),
 				ncclTests.says("tests-illegal", "Test CUDA failure", "an illegal memory access was encountered"),
 				cudaText.says("device-assert", "CUDA error: device-side assert triggered"),
+				cudaText.says("runtime-illegal", "an illegal memory access was encountered").any(cudaCalls()...).
+					not("CUDA error: an", "Test CUDA"),
+				cudaText.says("kernel-assert", "Assertion `", "block: [", "thread: ["),
 				cudaText.says("misaligned", "CUDA error: misaligned address"),
 				cudaText.says("launch-failure", "CUDA error: unspecified launch failure"),
 				cudaText.says("illegal-instruction", "CUDA error: an illegal instruction was encountered"),
@@ -111,6 +130,14 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				cudaText.says("error-802", "Error 802: system not yet initialized"),
 				cudaText.says("not-ready", "CUDA error: system not yet initialized"),
 				ncclTests.says("tests-not-ready", "Test CUDA failure", "system not yet initialized"),
+				cudaText.says("runtime-not-ready", "system not yet initialized").any(cudaCalls()...).
+					not("CUDA error: system", "Test CUDA", "Error 802"),
+				xlaMemory.says("cuda-not-ready", "CUDA_ERROR_SYSTEM_NOT_READY"),
+				fabricLog.says("fabric-failed", "nvidia-fabricmanager.service").any(
+					"Main process exited", "Control process exited", "Failed with result", "entered failed state",
+				).speaks("fabric-manager"),
+				fabricLog.says("fabric-start", "Failed to start NVIDIA fabric manager service").
+					speaks("fabric-manager"),
 			},
 			Causes: []Cause{
 				{
@@ -137,6 +164,14 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				lazyInit.says("no-cuda-gpus", "No CUDA GPUs are available"),
 				lazyInit.says("no-driver", "Found no NVIDIA driver on your system"),
 				cudaText.says("no-device", "no CUDA-capable device is detected"),
+				torchCUDA.says("unknown-error",
+					"CUDA unknown error - this may be due to an incorrectly set up environment").
+					speaks("driver-not-loaded"),
+				vllmConfig.says("infer-device", "Failed to infer device type"),
+				xlaMemory.says("cuda-no-device", "CUDA_ERROR_NO_DEVICE"),
+				xlaMemory.says("executor-device", "unable to create StreamExecutor",
+					"CUDA_ERROR_INVALID_DEVICE").
+					speaks("local-rank"),
 				ncclTests.says("tests-ordinal", "Test CUDA failure", "invalid device ordinal"),
 				ncclTests.says("tests-hip-device", "Test HIP failure", "hipErrorInvalidDevice"),
 				ncclTests.says("tests-hip-none", "Test HIP failure", "hipErrorNoDevice"),
@@ -147,6 +182,11 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "gpu-missing", Title: "the container or job step has no GPU", Weight: Common,
 					Decide: "nvidia-smi -L inside the container; CUDA_VISIBLE_DEVICES",
 					Remedy: "--gpus all, nvidia.com/gpu in the pod's limits, or --gres=gpu with Slurm",
+				},
+				{
+					Slug: "driver-not-loaded", Title: "the module nvidia_uvm isn't loaded, or its device is missing",
+					Weight: Rare, Decide: "lsmod | grep nvidia_uvm; ls -l /dev/nvidia-uvm",
+					Remedy: "modprobe nvidia_uvm; nvidia-modprobe -u; reboot after an update of the driver",
 				},
 				{
 					Slug:   "local-rank",
@@ -208,17 +248,25 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				hip.says("hip-ipc-get", "hipIpcGetMemHandle", "invalid argument"),
 				hip.says("hip-ipc-open", "hipIpcOpenMemHandle", "failed"),
+				vllmReduce.says("custom-argument", "custom_all_reduce.cuh:", "'invalid argument'").speaks("gpu-ipc"),
+				vllmReduce.says("custom-other", "custom_all_reduce.cuh:", "Cuda error ").
+					not("'invalid argument'", "peer access"),
+				cudaText.says("cuda-ipc-get", "cudaIpcGetMemHandle").any("invalid argument", "failed", "not supported"),
+				cudaText.says("cuda-ipc-open", "cudaIpcOpenMemHandle").
+					any("invalid", "failed", "not supported", "already mapped"),
+				source{Torch, "pytorch/pytorch, torch/csrc/cuda"}.
+					says("pidfd", "pidfd_getfd", "Operation not permitted").decides("not-privileged"),
 			},
 			Causes: []Cause{
 				{
 					Slug: "gpu-ipc", Title: "the memory was allocated in a way that can't be shared",
-					Weight: Usual,
+					Weight: Usual, Sources: []string{"vllm-project/vllm#42609"},
 					Clues: []Clue{
 						{Weight: Strong, Variable: "HSA_ENABLE_IPC_MODE_LEGACY"},
 						{Weight: Strong, Variable: "PYTORCH_CUDA_ALLOC_CONF"},
 					},
 					Decide: "env | grep -e HSA_ENABLE_IPC_MODE_LEGACY -e ALLOC_CONF",
-					Remedy: "unset HSA_ENABLE_IPC_MODE_LEGACY; no expandable_segments",
+					Remedy: "unset HSA_ENABLE_IPC_MODE_LEGACY; no expandable_segments, or --disable-custom-all-reduce",
 				},
 				{
 					Slug: "not-privileged", Title: "the containers have namespaces of their own", Weight: Usual,
@@ -239,12 +287,16 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				cudaText.says("peer-unsupported", "peer access is not supported between these two devices"),
 				cudaText.says("peer-resources", "peer mapping resources exhausted").speaks("gpu-peer-limit"),
+				source{Torch, "huggingface/accelerate, state.py"}.
+					says("consumer-cards", "doesn't support faster communication broadband via P2P").decides("gpu-p2p"),
+				trtllm.says("peer-nodes", "Can't enable access between nodes").decides("gpu-p2p"),
 			},
 			Causes: []Cause{
 				{
 					Slug: "gpu-p2p", Title: "these GPUs have no direct access to each other", Weight: Common,
 					Decide: "nvidia-smi topo -p2p r",
-					Remedy: "NCCL_P2P_DISABLE=1, or the library's setting without P2P",
+					Remedy: "NCCL_P2P_DISABLE=1; --disable-custom-all-reduce of vLLM and SGLang, " +
+						"--use_custom_all_reduce disable of TensorRT-LLM",
 				},
 				{
 					Slug: "acs", Title: "ACS or IOMMU between the GPUs", Weight: Usual,

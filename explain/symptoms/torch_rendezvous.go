@@ -19,7 +19,7 @@ func webRequests() []string { return []string{"HTTP", "http", "urllib"} }
 func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-370", Name: "port-in-use", Title: "a TCP port that the job listens on is in use",
+			ID: "RDX-370", Name: "port-in-use", Title: "the job can't listen on its TCP port",
 			Explanation: "Two jobs on one node have the same MASTER_PORT, an earlier one still runs, or two " +
 				"processes believe that they are rank 0.",
 			Sources:  []string{"pytorch/pytorch, torch/csrc/distributed/c10d/socket.cpp"},
@@ -30,6 +30,16 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 				c10dSocket.says("bind", "server socket has failed to bind").speaks("port-in-use"),
 				tcpStore.says("eaddrinuse", "name: EADDRINUSE").decides("port-in-use"),
 				python.says("errno-98", "[Errno 98] Address already in use").decides("port-in-use"),
+				source{Torch, "huggingface/accelerate, utils/launch.py"}.
+					says("accelerate-port", "Tried to launch distributed communication on port").decides("port-in-use"),
+				source{Torch, "zeromq/pyzmq, zmq/error.py"}.says("zmq", "Address already in use (addr=").
+					decides("port-in-use"),
+				python.says("errno-99", "[Errno 99] Cannot assign requested address").not(webRequests()...).
+					speaks("interface-choice"),
+				rayNode.says("ray-running", "Ray is trying to start at ", "is already running at").
+					decides("port-in-use"),
+				source{Torch, "sgl-project/sglang, srt/utils"}.
+					says("sglang-port", "is not available in ", " is used by a process already").decides("port-in-use"),
 				python.says("errno-98-error", "[Errno 98] error while attempting to bind").decides("port-in-use"),
 			},
 			Causes: []Cause{
@@ -52,6 +62,9 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 			Standing:    evidence.Origin,
 			Lines: []Line{
 				c10dSocket.says("gai", "cannot be retrieved (gai error").decides("name-resolution"),
+				c10dSocket.says("host-not-found", "host not found: ").
+					any("Name or service not known", "Temporary failure", "No address associated", "nodename nor").
+					not(webRequests()...).decides("name-resolution"),
 				python.says("errno-2", "[Errno -2] Name or service not known").not(webRequests()...).
 					decides("name-resolution"),
 				python.says("errno-3", "[Errno -3] Temporary failure in name resolution").not(webRequests()...).
@@ -95,6 +108,10 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 				tcpStore.says("unique-id", "But retrieving ncclUniqueId from [0] via c10d key-value store"),
 				rendezvous.says("rdzv-timeout", "RendezvousTimeoutError"),
 				rendezvous.says("rdzv-nodes", "Timed out waiting for", "nodes to join"),
+				c10dPython.says("store-barrier", "Timed out initializing process group in store based barrier"),
+				groupGloo.says("monitored", "failed to pass monitoredBarrier"),
+				groupGloo.says("monitored-wrapper", "Monitored Barrier encountered error"),
+				gloo.says("store-timeout", "Wait timeout for key(s)"),
 				gloo.says("recv-timeout", "Timed out waiting", "recv operation to complete"),
 				gloo.says("send-timeout", "Timed out waiting", "send operation to complete"),
 			},
@@ -130,6 +147,8 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 				tcpStore.says("remote-crash", "Did the remote server shutdown or crash"),
 				tcpStore.says("send-bytes", "sendBytes failed on SocketImpl"),
 				tcpStore.says("recv-value", "recvValue failed on SocketImpl"),
+				tcpStore.says("unique-id-error", "via c10d key-value store by store->get(", "got error"),
+				rendezvous.says("rdzv-closed", "RendezvousClosedError"),
 				tcpStore.says("reset", "RuntimeError: Connection reset by peer"),
 				tcpStore.says("broken-pipe", "RuntimeError: Broken pipe"),
 			},

@@ -30,10 +30,16 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("shm-too-small"),
 				dataLoader.says("worker-bus-error", "dataloader's workers are out of shared memory").
 					speaks("shm-too-small"),
+				elastic.says("exit-7", "failed (exitcode: -7)").speaks("shm-too-small"),
+				spawn.says("spawn-bus", "terminated with signal SIGBUS").speaks("shm-too-small"),
+				faulthandle.says("python-bus", "Fatal Python error: Bus error").speaks("shm-too-small"),
+				python.says("errno-28", "[Errno 28] No space left on device", "/dev/shm").decides("shm-too-small"),
 				elastic.says("sigbus", "Signal 7 (SIGBUS) received by PID").speaks("shm-too-small"),
 				sharedFile.says("shm-write", "unable to write to file </torch_").speaks("shm-too-small"),
 				sharedFile.says("shm-allocate", "unable to allocate shared memory(shm) for file").
 					speaks("shm-too-small"),
+				source{Torch, "open-mpi/ompi, opal/mca/btl/vader/help-btl-vader.txt"}.
+					says("ompi-space", "there is not enough space for /dev/shm").decides("shm-too-small"),
 				sharedFile.says("shm-open", "unable to open shared memory object").speaks("file-limit"),
 			},
 			Causes: []Cause{
@@ -157,6 +163,8 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Origin,
 			Lines: []Line{
 				ray.says("ray-memory", "killed due to the node running low on memory").decides("host-memory"),
+				sglang.says("scheduler-killed", "scheduler died during initialization (exit code: -9)").
+					speaks("host-memory"),
 				ray.says("ray-pressure", "killed due to memory pressure (OOM)").decides("host-memory"),
 				slurmStep.says("slurm-oom", "oom-kill event(s) in").decides("host-memory"),
 				slurmStep.says("slurm-oom-kill", "oom_kill event in").decides("host-memory"),
@@ -224,6 +232,9 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				elastic.says("sigsegv", "Signal 11 (SIGSEGV) received by PID"),
 				elastic.says("exit-11", "failed (exitcode: -11)"),
+				spawn.says("spawn-segv", "terminated with signal SIGSEGV"),
+				faulthandle.says("python-segv", "Fatal Python error: Segmentation fault"),
+				sglang.says("scheduler-segv", "scheduler died during initialization (exit code: -11)"),
 				elastic.says("sigfpe", "Signal 8 (SIGFPE) received by PID"),
 				ucxDebug.says("caught-8", "Caught signal 8 (Floating point exception"),
 				ompiDebug.says("ompi-segv", "Signal: Segmentation fault (11)"),

@@ -21,8 +21,9 @@ const (
 // quotes reads quoted warnings as if they had their prefix.
 type quotes struct {
 	matcher *forms.Matcher
-	waiting int  // how many more lines the text may stand on
-	known   bool // a line of NCCL was seen: other programs have last errors, too
+	waiting int              // how many more lines the text may stand on
+	process evidence.Process // of the line above
+	known   bool             // a line of NCCL was seen: other programs have last errors, too
 }
 
 // quoted is the forms of warnings, without what reads quotes.
@@ -49,7 +50,7 @@ func (q *quotes) Read(l *evidence.Line) (*evidence.Event, int) {
 			q.waiting = 0
 			return q.warning(l, after), 0
 		}
-		q.waiting = quoteWithin
+		q.waiting, q.process = quoteWithin, l.Process
 		return nil, q.waiting
 	}
 	if q.waiting == 0 {
@@ -57,7 +58,7 @@ func (q *quotes) Read(l *evidence.Line) (*evidence.Event, int) {
 	}
 	q.waiting--
 	text := strings.TrimSpace(l.Text)
-	if text == "" || levelIndex(text) >= 0 { // a line of another process in between
+	if text == "" || levelIndex(text) >= 0 || l.Process != q.process { // another process's in between
 		return nil, q.waiting
 	}
 	q.waiting = 0

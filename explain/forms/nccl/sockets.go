@@ -17,6 +17,16 @@ func socketRows() []row {
 			parse: parseConnect,
 		}
 	}
+	connectAlone := func(name, anchor string) row { // before NCCL 2.5 without an address
+		return row{
+			name: "connect-old-" + name, kind: evidence.NCCLConnect, anchor: anchor, until: "2.23.4",
+			source: "include/socket.h",
+			parse: func(m, before string, f evidence.Fields) bool {
+				parseConnect(m, before, f)
+				return true
+			},
+		}
+	}
 	return []row{
 		{
 			name: "connect-retry-2.24", kind: evidence.NCCLConnectRetry,
@@ -28,6 +38,8 @@ func socketRows() []row {
 			anchor: "Call to connect returned ", until: "2.23.4",
 			source: socket, parse: parseConnect,
 		},
+		connectAlone("timeout", "Call to connect timeout : "),
+		connectAlone("failed", "Call to connect failed : "),
 		connect("poll-2.27", "PollConnect to ", "2.27", ""),
 		connect("exceeded-2.27", ", exceeded error retry count after ", "2.27", ""),
 		connect("exceeded-2.24", ", exceeded error retry count (", "2.24", "2.26.6"),

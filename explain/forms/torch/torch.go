@@ -24,10 +24,13 @@ func Table() forms.Table {
 			"ProcessGroupNCCL", "ProcessGroupWrapper", "ProcessGroupGloo", "Watchdog caught", "watchdog got stuck",
 			"torch.distributed", "connectFullMesh", "gloo/transport", "timed out connecting: SO_ERROR",
 			"ray.exceptions.", "ActorDiedError", "shared memory broadcast block", "ncclInternalError",
-			"ncclSystemError", "ncclRemoteError", "ncclUnhandledCudaError", "ncclInvalidUsage", "SIGKILL",
+			"ncclSystemError", "ncclRemoteError", "ncclUnhandledCudaError", "ncclInvalidUsage", "ncclInvalidArgument",
+			"SIGKILL",
+			"NCCL operation nccl",
 			"exited on signal ", "DistBackendError", "DistNetworkError", "DistStoreError",
 			"between collectives on ranks", "PyTorch version: ", "client socket has ", "exits with return code = -9",
-			"shutting down executor", "scheduler is dead", "NCCL operations have failed", "by watchdog at work",
+			"shutting down executor", "Worker proc ", "scheduler is dead", "NCCL operations have failed",
+			"by watchdog at work", "GLOBAL_RANK: ", " processes registered.",
 			"eartbeat monitor timed out", "failed (exitcode: -9)",
 		},
 		Forms: forms.Rows("torch", rows(), rankOf),
@@ -49,6 +52,7 @@ func rows() []forms.Row { //nolint:funlen // a table
 				f["timeoutMs"] = forms.Between(m, "Timeout(ms)=", ")")
 				f["ranMs"] = forms.Word(m, "ran for ")
 				f["group"] = forms.Between(before, "PG GUID ", " Rank")
+				f["elements"] = forms.Between(m, "NumelIn=", ",")
 				_, work, _ := strings.Cut(m, ": ")
 				return f["op"] != "" || strings.TrimSpace(work) == "" // wrapped
 			},
@@ -73,6 +77,10 @@ func rows() []forms.Row { //nolint:funlen // a table
 			),
 		},
 		{
+			Name: "timed-out", Kind: evidence.TorchWatchdog, Anchor: "Timeout at NCCL work: ", Source: group,
+			Parse: forms.Words("seq", "at NCCL work: ", "enqueued", "last enqueued NCCL work: "),
+		},
+		{
 			Name: "aborted", Kind: evidence.TorchException, Anchor: "Some NCCL operations have failed or timed out",
 			Source: group,
 		},
@@ -92,7 +100,8 @@ func rows() []forms.Row { //nolint:funlen // a table
 					"ncclSystemError",
 					"ncclRemoteError",
 					"ncclUnhandledCudaError",
-					"ncclInvalidUsage":
+					"ncclInvalidUsage",
+					"ncclInvalidArgument":
 					f["class"] = word
 					return true
 				}
@@ -102,6 +111,11 @@ func rows() []forms.Row { //nolint:funlen // a table
 		{
 			Name: "backend-error", Kind: evidence.TorchNCCLError, Anchor: "DistBackendError",
 			Source: "pytorch/pytorch, NCCLUtils.hpp",
+		},
+		{
+			Name: "xla-error", Kind: evidence.TorchNCCLError, Anchor: "NCCL operation nccl",
+			Source: "openxla/xla, xla/backends/gpu/collectives/nccl_errors.h",
+			Parse:  func(m, _ string, _ evidence.Fields) bool { return strings.Contains(m, "failed: ") },
 		},
 		{
 			Name:   "gloo",
@@ -179,6 +193,10 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Source: "Python, subprocess", Parse: forms.Fixed("signal", "9"),
 		},
 		{
+			Name: "spawn-killed", Kind: evidence.ProgramKilled, Anchor: "terminated with signal SIGKILL",
+			Source: "pytorch/pytorch, torch/multiprocessing/spawn.py", Parse: forms.Fixed("signal", "9"),
+		},
+		{
 			Name: "signal", Kind: evidence.ProgramKilled, Anchor: "on signal ", Source: "open-mpi/ompi, orterun",
 			Parse: func(m, before string, f evidence.Fields) bool {
 				f["signal"], f["host"] = forms.Word(m, "on signal "), forms.Word(before, "on node ")
@@ -197,8 +215,11 @@ func rows() []forms.Row { //nolint:funlen // a table
 			Source: "ray-project/ray, exceptions.py",
 		},
 		{
-			Name: "worker", Kind: evidence.PythonTraceback, Anchor: " died unexpectedly, shutting down executor",
+			Name: "worker", Kind: evidence.PythonTraceback, Anchor: " died unexpectedly",
 			Source: "vllm-project/vllm, v1/executor/multiproc_executor.py",
+			Parse: func(m, before string, _ evidence.Fields) bool {
+				return strings.Contains(m, "shutting down executor") || strings.Contains(before, "Worker proc ")
+			},
 		},
 		{
 			Name: "scheduler", Kind: evidence.PythonTraceback, Anchor: " scheduler is dead. Please check",
@@ -207,6 +228,20 @@ func rows() []forms.Row { //nolint:funlen // a table
 		{
 			Name: "deepspeed", Kind: evidence.ProgramKilled, Anchor: "exits with return code = -9",
 			Source: "deepspeedai/DeepSpeed, launcher/launch.py", Parse: forms.Fixed("signal", "9"),
+		},
+		{
+			Name: "member", Kind: evidence.TorchMember, Anchor: "GLOBAL_RANK: ", Info: true,
+			Source: "Lightning-AI/pytorch-lightning, fabric/utilities/distributed.py",
+			Parse: func(m, _ string, f evidence.Fields) bool {
+				f["rank"] = strings.TrimSuffix(forms.Word(m, "GLOBAL_RANK: "), ",")
+				_, f["world"], _ = strings.Cut(forms.Word(m, "MEMBER: "), "/")
+				return f["rank"] != "" && f["world"] != ""
+			},
+		},
+		{
+			Name: "registered", Kind: evidence.TorchMember, Anchor: " processes registered. Starting ", Info: true,
+			Source: "Lightning-AI/pytorch-lightning, fabric/utilities/distributed.py",
+			Parse:  forms.Fixed("registered", "yes"),
 		},
 		{
 			Name: "version", Kind: evidence.TorchVersion, Anchor: "PyTorch version", Info: true,
