@@ -218,13 +218,12 @@ func ncclOFIRequestSymptoms() []Symptom {
 	}
 }
 
-func ncclOFIOtherSymptoms() []Symptom {
+func ncclOFIOtherSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
 			ID: "RDX-716", Name: "efa-internal-error", Title: "the EFA provider of libfabric ended the process",
 			Explanation: "The provider prints its own error number: 4100 to 4117 are about buffers and queues of " +
-				"this " +
-				"process, 4113, 4124 and 4126 about a peer that doesn't answer.",
+				"this process, 4113, 4124 and 4126 about a peer that doesn't answer.",
 			Sources:  []string{"ofiwg/libfabric, prov/efa/src/efa_errno.h", "awslabs/awsome-distributed-ai#647"},
 			Standing: evidence.Failed,
 			Lines: []Line{
