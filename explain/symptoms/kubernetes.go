@@ -38,6 +38,8 @@ var (
 	dockerSRIOV     = source{Kubernetes, "Mellanox/docker-sriov-plugin, driver"}
 	nvidiaCLI       = source{Kubernetes, "NVIDIA/libnvidia-container, src"}
 	nvidiaToolkit   = source{Kubernetes, "NVIDIA/nvidia-container-toolkit, cmd"}
+	nvidiaSMI       = source{Kubernetes, "NVIDIA, nvidia-smi"}
+	kubeadm         = source{Kubernetes, "kubernetes/kubernetes, cmd/kubeadm; kubernetes-sigs/cri-tools"}
 	cdiLibrary      = source{Kubernetes, "cncf-tags/container-device-interface, pkg/cdi/cache.go"}
 	enrootHooks     = source{Kubernetes, "NVIDIA/enroot, conf/hooks"}
 	enrootText      = source{Kubernetes, "NVIDIA/enroot, src and bin"}
@@ -52,5 +54,6 @@ func kubernetesSymptoms() []Symptom {
 	return slices.Concat(
 		virtualFunctionSymptoms(), podNetworkSymptoms(), devicePluginSymptoms(), sriovOperatorSymptoms(),
 		driverPodSymptoms(), podSymptoms(), runtimeSymptoms(), clusterContainerSymptoms(),
+		enrootSymptoms(), podEventSymptoms(), gpuPodSymptoms(),
 	)
 }

@@ -20,6 +20,29 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 				source{Kubernetes, "bash"}.says("sshd-none", "sshd: No such file or directory").as(evidence.Origin).
 					speaks("sshd-missing"),
 				sshClient.says("ssh-key-mode", "WARNING: UNPROTECTED PRIVATE KEY FILE!").speaks("ssh-keys"),
+				sshClient.says("ssh-key-open", "are too open.", "ermissions 0").speaks("ssh-keys"),
+				sshClient.says("ssh-key-load", "Load key \"", "id_").any("error in libcrypto", "invalid format",
+					"ermission denied").speaks("ssh-keys"),
+				sshClient.says("ssh-password", "Permission denied, please try again.").speaks("ssh-keys"),
+				sshServer.says("sshd-modes", "Authentication refused: bad ownership or modes for").
+					as(evidence.Origin).decides("ssh-keys"),
+				sshServer.says("sshd-no-keys", "sshd: no hostkeys available").as(evidence.Origin).
+					decides("sshd-missing"),
+				sshServer.says("sshd-folder", "Missing privilege separation directory: /run/sshd").
+					as(evidence.Origin).decides("sshd-missing"),
+				sshServer.says("sshd-folder-var", "Missing privilege separation directory: /var/run/sshd").
+					as(evidence.Origin).decides("sshd-missing"),
+				sshServer.says("sshd-user", "Privilege separation user sshd does not exist").as(evidence.Origin).
+					decides("sshd-missing"),
+				sshServer.says("sshd-chroot", "chroot(\"", "sshd\"): Operation not permitted").as(evidence.Origin).
+					speaks("not-privileged"),
+				sshServer.says("sshd-command", "sshd: command not found").as(evidence.Origin).
+					decides("sshd-missing"),
+				sshClient.says("ssh-command", "ssh: command not found").as(evidence.Origin).decides("ssh-client"),
+				kubectlExec.says("kubexec-container", "unable to upgrade connection: container not found").
+					speaks("workers-not-ready"),
+				kubectlExec.says("kubexec-forbidden", "cannot create resource \"pods/exec\"").as(evidence.Origin).
+					speaks("not-privileged"),
 			},
 			Causes: []Cause{
 				{
@@ -28,7 +51,9 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Common,
 					Clues:  []Clue{{Weight: Hint, Line: "ssh-key"}, {Weight: Hint, Line: "ssh-host-key"}},
 					Decide: "ssh -v WORKER in the launcher",
-					Remedy: "sshAuthMountPath of the MPIJob for the image's user; StrictHostKeyChecking no",
+					Remedy: "sshAuthMountPath of the MPIJob for the image's user; StrictHostKeyChecking no; " +
+						"StrictModes no in " +
+						"sshd_config, or chmod 700 for the home folder and .ssh, 600 for keys",
 				},
 				{
 					Slug:   "sshd-missing",
@@ -45,6 +70,21 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "firewall", Title: "the port is blocked between the nodes", Weight: Rare,
 					Decide: "nc -vz WORKER 22", Remedy: "the firewall, network policy or security group",
+				},
+				{
+					Slug: "ssh-client", Title: "the image has no ssh, or mpirun doesn't find it", Weight: Rare,
+					Decide: "which ssh in the launcher's image", Remedy: "the package openssh-client in the image",
+				},
+				{
+					Slug:   "not-privileged",
+					Title:  "sshd lacks SYS_CHROOT, or the launcher's service account may not use pods/exec",
+					Weight: Rare,
+					Decide: "securityContext of the workers; kubectl auth can-i create pods/exec --as " +
+						"system:serviceaccount:NAMESPACE:ACCOUNT",
+					Remedy: "capability SYS_CHROOT and runAsUser 0, or sshd with UsePAM no as a user on a " +
+						"high port; a " +
+						"Role with pods/exec",
+					Sources: []string{"kubeflow/mpi-operator#642"},
 				},
 			},
 		},
@@ -80,12 +120,20 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 				pyxisText.says("pyxis-mount-source", "--container-mounts: source path does not exist").
 					as(evidence.Origin).
 					speaks("setting-invalid"),
+				pyxisText.says("pyxis-seccomp", "pyxis: seccomp filter failed").as(evidence.Origin).
+					speaks("kernel-config"),
 				pyxisText.says("pyxis-other-task", "pyxis: container was not started successfully by another task").
 					as(evidence.Echo),
 				pyxisText.says("pyxis-start", "pyxis: container start failed with error code").as(evidence.Vague),
 				pyxisText.says("pyxis-could-not", "pyxis: couldn't start container").as(evidence.Echo),
 			},
 			Causes: []Cause{
+				{
+					Slug: "kernel-config", Title: "the node's kernel doesn't take the seccomp filter", Weight: Rare,
+					Decide:  "uname -r; grep SECCOMP of its config; enroot's requirements check",
+					Remedy:  "the distribution's newer kernel on that node (image), or a newer pyxis",
+					Sources: []string{"NVIDIA/pyxis#6", "NVIDIA/pyxis#17", "NVIDIA/pyxis#42"},
+				},
 				{
 					Slug: "no-toolkit", Title: "libnvidia-container isn't installed on the node", Weight: Usual,
 					Decide: "which nvidia-container-cli on the node", Remedy: "the package libnvidia-container-tools",
@@ -180,7 +228,7 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 			Explanation: "The end of the message is that of the network plugin, which isn't known here.",
 			Sources: []string{"kubernetes/kubernetes, " +
 				"pkg/kubelet/kuberuntime", "k8snetworkplumbingwg/multus-cni, pkg/multus"},
-			Standing: evidence.Vague,
+			Standing: evidence.Vague, Last: true,
 			Lines: []Line{
 				multusCNI.says("adding-container", "error adding container to network ").not("GUID is not valid"),
 				multusCNI.says("delegate-add", "error in invoke Delegate add - ").not("GUID is not valid"),

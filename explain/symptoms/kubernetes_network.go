@@ -135,8 +135,14 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 				cniPlugins.says("master-lookup", "failed to lookup master ", "ot found"),
 				cniPlugins.says("host-device-find", "failed to find host device: "),
 				cniPlugins.says("host-device-pci", "no net directory under pci device").not("GetNetName").
-					speaks("driver-unbound"),
+					speaks("no-netdev"),
 				cniPlugins.says("host-device-path", "failed to find network device in path "),
+				cniPlugins.says("host-device-gone", "error with host device: ").speaks("vf-gone"),
+				cniPlugins.says("pci-gone", "lstat /sys/bus/pci/devices/", "no such file or directory",
+					"error adding container to network").not("physfn", "/net:").speaks("vf-gone"),
+				cniPlugins.says("host-device-move", "failed to move link ").speaks("interface-name-taken"),
+				cniPlugins.says("host-device-rename", "failed to rename host device ").speaks("interface-name-taken"),
+				cniPlugins.says("physical-interface", "failed to find physical interface"),
 				ipoibCNI.says("ipoib-type", "master device is (", "not of type ipoib").speaks("port-link-type"),
 			},
 			Causes: []Cause{
@@ -156,11 +162,37 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "macvlan for Ethernet; LINK_TYPE_P1=1 for InfiniBand",
 				},
 				{
-					Slug:   "driver-unbound",
-					Title:  "the device has no network interface: it is bound to vfio-pci or to no driver",
+					Slug: "no-netdev",
+					Title: "the PCI device has no network interface: bound to vfio-pci or no driver, or a " +
+						"virtio device, " +
+						"whose interface lies one folder deeper",
 					Weight: Rare,
-					Decide: "lspci -k -s ADDRESS",
-					Remedy: "bind the network driver",
+					Clues:  []Clue{onText(Decisive, "no net directory under pci device", "")},
+					Decide: "lspci -k -s ADDRESS; find /sys/bus/pci/devices/ADDRESS/ -name net",
+					Remedy: "bind the network driver; for virtio a host-device plugin of CNI plugins 0.8.2 or later",
+				},
+				{
+					Slug:   "vf-gone",
+					Title:  "the PCI device is no longer there: the node restarted, or functions were made again",
+					Weight: Rare,
+					Clues: []Clue{
+						onText(Decisive, "no such file or directory", "the device's folder isn't there"),
+						onText(-Decisive, "no net directory under pci device", "the device is there"),
+					},
+					Decide: "lspci -D | grep ADDRESS on the node; the age of pod and device plugin against " +
+						"the node's start",
+					Remedy: "restart the device plugin, then delete the pod (and its stale checkpoint in the kubelet)",
+				},
+				{
+					Slug: "interface-name-taken", Title: "an interface of that name is already in the pod",
+					Weight: Rare,
+					Clues: []Clue{
+						onText(Strong, "file exists", "the name is taken"),
+						onText(Strong, "link exists", "the name is taken"),
+					},
+					Decide: "the interface of the default network (eth0) against device and name of this network",
+					Remedy: "another interface of the host than the default network's, or another name in " +
+						"the annotation",
 				},
 			},
 		},

@@ -17,7 +17,10 @@ func podSymptoms() []Symptom { //nolint:funlen // a table
 					with("resource", "unavailable for "),
 				kubelet.says("devices-unhealthy", "cannot allocate unhealthy devices ").speaks("device-unhealthy"),
 				kubelet.says("devices-unregistered", "cannot allocate unregistered device ").speaks("plugin-away"),
-				kubelet.says("preferred", "device plugin GetPreferredAllocation rpc failed").speaks("plugin-away"),
+				kubelet.says("preferred", "device plugin GetPreferredAllocation rpc failed").not("nvml: ").
+					speaks("plugin-away"),
+				kubelet.says("preferred-gpu", "device plugin GetPreferredAllocation rpc failed", "nvml: ").
+					speaks("gpu-hardware"),
 				kubelet.says("allocate", "Allocate failed due to ", "which is unexpected"),
 			},
 			Causes: []Cause{
@@ -37,6 +40,12 @@ func podSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Usual,
 					Decide: "kubectl get node -o yaml: allocatable against capacity; the plugin's log",
 					Remedy: "the port or the GPU",
+				},
+				{
+					Slug: "gpu-hardware", Title: "a GPU of the node has failed or fallen off the bus", Weight: Rare,
+					Clues:  []Clue{onText(Decisive, "GPU is lost", "a GPU is lost")},
+					Decide: "nvidia-smi; dmesg | grep -i xid",
+					Remedy: "a reboot; drain the node, and reset or replace the GPU",
 				},
 				{
 					Slug:  "resource-in-use",

@@ -67,9 +67,13 @@ func runtimeSymptoms() []Symptom { //nolint:funlen // a table
 				nvidiaCLI.says("bpf-program", "bpf_prog_query(BPF_CGROUP_DEVICE) failed").speaks("cgroup-version"),
 				nvidiaCLI.says("cgroup-devices", "container error: cgroup subsystem devices not found").
 					speaks("cgroup-version"),
+				nvidiaCLI.says("cgroup-path", "nvidia-container-cli: mount error: open failed: /sys/fs/cgroup").
+					not("ermission denied").speaks("cgroup-version"),
+				nvidiaCLI.says("cgroup-apply", "failed to add device rules: ").not("BPF_CGROUP_DEVICE").
+					speaks("cgroup-version"),
 				nvidiaCLI.says("file-exists", "nvidia-container-cli: mount error: file creation failed", "file exists").
 					speaks("driver-in-image"),
-				nvidiaCLI.says("ldcache", "nvidia-container-cli: ldcache error: "),
+				nvidiaCLI.says("ldcache", "nvidia-container-cli: ldcache error: ").not("open failed: /sbin/ldconfig"),
 				nvidiaToolkit.says("hook-mode", "invoking the NVIDIA Container Runtime Hook directly").
 					speaks("runtime-mode"),
 				dockerDaemon.says("no-driver", `could not select device driver "`, "with capabilities: [[gpu]]").
@@ -175,9 +179,9 @@ func runtimeSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID:    "RDX-692",
 			Name:  "gpu-lost-in-container",
-			Title: "a running container has lost its GPUs",
+			Title: "a container has no access to its GPUs, or has lost them",
 			Explanation: "systemd rewrites the device rules of a container's control group when it reloads, and GPUs " +
-				"that the hook added get lost.",
+				"that the hook added get lost. With no-cgroups the hook never adds them.",
 			Sources:  []string{"NVIDIA/nvidia-docker#1671", "NVIDIA/nvidia-container-toolkit#48"},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -191,8 +195,61 @@ func runtimeSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "CDI, or --device for each /dev/nvidia*; nvidia-ctk system create-dev-char-symlinks",
 				},
 				{
+					Slug:    "setting-invalid",
+					Title:   "no-cgroups = true is in config.toml, and the runtime isn't rootless",
+					Weight:  Usual,
+					Decide:  "does it fail from the start? grep no-cgroups /etc/nvidia-container-runtime/config.toml",
+					Remedy:  "no-cgroups = false, and restart the runtime; --privileged for a try",
+					Sources: []string{"NVIDIA/nvidia-container-toolkit#381"},
+				},
+				{
 					Slug: "driver-mismatch", Title: "the driver was changed while the container ran", Weight: Rare,
 					Decide: "nvidia-smi on the host", Remedy: "restart the container",
+				},
+			},
+		},
+		{
+			ID: "RDX-907", Name: "nvidia-smi", Title: "nvidia-smi can't use the driver",
+			Explanation: "It needs the driver's library, the loaded modules and the device files; in a container " +
+				"the runtime puts them there.",
+			Sources:  []string{"NVIDIA/nvidia-container-toolkit#210", "NVML API, nvmlErrorString"},
+			Standing: evidence.Failed,
+			Lines: []Line{
+				nvidiaSMI.says("smi-permissions", "Failed to initialize NVML: Insufficient Permissions").
+					as(evidence.Origin).speaks("not-privileged"),
+				nvidiaSMI.says("smi-not-loaded", "Failed to initialize NVML: Driver Not Loaded").
+					speaks("driver-not-loaded"),
+				nvidiaSMI.says("smi-blocked", "Failed to initialize NVML: GPU access blocked by the operating system").
+					speaks("driver-mismatch"),
+				nvidiaSMI.says("smi-driver",
+					"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver").
+					speaks("driver-not-loaded"),
+				nvidiaSMI.says("smi-library", "NVIDIA-SMI couldn't find libnvidia-ml.so").speaks("no-toolkit"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "driver-not-loaded", Title: "the driver isn't installed, or its modules aren't loaded",
+					Weight: Usual,
+					Decide: "lsmod | grep nvidia; dkms status; dmesg | grep -i nvrm; mokutil --sb-state",
+					Remedy: "the kernel's headers and the driver again; modprobe nvidia; sign it with secure boot",
+				},
+				{
+					Slug: "no-toolkit", Title: "the container doesn't run with the NVIDIA runtime", Weight: Usual,
+					Decide: "docker info | grep -i runtime; NVIDIA_DRIVER_CAPABILITIES has utility",
+					Remedy: "--gpus all, or runtimeClassName: nvidia; NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+				},
+				{
+					Slug: "not-privileged", Title: "the process may not open the GPU's device files", Weight: Rare,
+					Decide: "ls -l /dev/nvidia*; id; ausearch -m avc -ts recent",
+					Remedy: "the group of the files (rootless podman: --group-add keep-groups); " +
+						"NVreg_DeviceFileMode; --security-opt label=disable",
+					Sources: []string{"NVIDIA/nvidia-container-toolkit#210"},
+				},
+				{
+					Slug: "driver-mismatch", Title: "the driver's library and the host's driver don't fit",
+					Weight: Rare,
+					Decide: "the driver of the host (of Windows for WSL) against the library's version",
+					Remedy: "no driver packages inside WSL or the image; a reboot",
 				},
 			},
 		},

@@ -118,6 +118,8 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 					says("ompi-call-38", "Error: Function not implemented (").as(evidence.Vague).speaks("vni"),
 				source{Libfabric, "StanfordLegion/gasnet, gasnet_ofi.c"}.says("gasnet-domain", "fi_domain failed: -"),
 				libfabricCXI.says("cxi-auth", "cxip_gen_auth_key failed").speaks("vni"),
+				source{Libfabric, "ofiwg/libfabric, util/pingpong.c"}.
+					says("pingpong-memory", "ret=-12 (Cannot allocate memory)", "pingpong.c:").speaks("memlock"),
 				libfabricCXI.says("cxi-domain", "Failed to allocate CXI Domain, ret: ").speaks("vni"),
 				libfabricCXI.says("cxi-lni", "Failed to allocate LNI, ret: ").speaks("vni"),
 				libfabricCXI.says("cxi-service", "cxil_alloc_svc: ").speaks("vni"),

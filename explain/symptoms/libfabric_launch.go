@@ -66,8 +66,6 @@ func launcherSymptoms() []Symptom { //nolint:funlen // a table
 				slurmPMI.says("srun-slurm", "OMPI was not built with SLURM's PMI support").decides("launcher"),
 				slurmPMI.says("pmix-unreachable", "OPAL ERROR: Unreachable in file ").any("pmix", "ext2x", "ext3x"),
 				slurmPMI.says("pmix-missing", "PMI2_Job_GetId failed").speaks("launcher"),
-				source{Libfabric, "schedmd/slurm, src/plugins/mpi"}.
-					says("slurm-mpi-type", "mpi/pmix: can not load PMIx library").decides("launcher"),
 			},
 			Causes: []Cause{
 				{

@@ -13,6 +13,7 @@ var (
 	ompiPML       = source{Libfabric, "open-mpi/ompi, ompi/mca/pml/base/pml_base_select.c"}
 	ompiBase      = source{Libfabric, "open-mpi/ompi, opal/mca/base/help-mca-base.txt"}
 	ompiCUDA      = source{Libfabric, "open-mpi/ompi 4.1, opal/mca/common/cuda/help-mpi-common-cuda.txt"}
+	ompiOFI       = source{Libfabric, "open-mpi/ompi, ompi/mca/mtl/ofi"}
 	uccCore       = source{Libfabric, "openucx/ucc, src/core"}
 	hcoll         = source{Libfabric, "HCOLL and SHARP, libraries of HPC-X"}
 )
@@ -120,6 +121,37 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 					},
 					Decide: "the lines of openib above",
 					Remedy: "pml ucx, or a per-peer queue first in btl_openib_receive_queues",
+				},
+			},
+		},
+		{
+			ID: "RDX-905", Name: "ompi-ofi-abort", Title: "Open MPI's mtl ofi ended the job",
+			Explanation: "mtl_ofi_endpoint.h stands for a peer that gave no address, mtl_ofi.h for a completion " +
+				"queue with an error. libfabric's own line says more: FI_LOG_LEVEL=warn.",
+			Sources: []string{
+				"open-mpi/ompi, ompi/mca/mtl/ofi/mtl_ofi.h", "ComputeCanada/puppet-magic_castle#137",
+			},
+			Standing: evidence.Vague,
+			Lines: []Line{
+				ompiOFI.says("ofi-queue-read", "Error returned from fi_cq_read", "mtl_ofi"),
+				ompiOFI.says("ofi-callback", "Error returned by request ", " callback: ", "mtl_ofi"),
+				ompiOFI.says("ofi-abort", "The Open MPI OFI MTL is aborting the MPI job"),
+			},
+			Causes: []Cause{
+				mpiMemlock(Usual, onText(Hint, "mtl_ofi_endpoint.h", ""), onText(Strong, "Cannot allocate memory", "")),
+				{
+					Slug: "dead-peer", Title: "the other rank has ended", Weight: Usual,
+					Clues: []Clue{
+						onLine(Hint, "ofi-queue-read", ""), onLine(Hint, "ofi-callback", ""),
+					},
+					Decide: "the first rank that ends", Remedy: "what ended it",
+				},
+				{
+					Slug:   "environment-differs",
+					Title:  "libfabric doesn't work on a node: another provider, release or interface",
+					Weight: Rare,
+					Decide: "fi_info -p of all nodes; FI_LOG_LEVEL=warn",
+					Remedy: "the same provider on all nodes (FI_PROVIDER); --mca pml ob1 --mca btl tcp,self for a try",
 				},
 			},
 		},

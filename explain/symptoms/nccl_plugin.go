@@ -113,6 +113,33 @@ func ncclPluginSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
+			ID: "RDX-904", Name: "net-plugin-load", Title: "a network plugin of NCCL is there, but can't be loaded",
+			Explanation: "NCCL goes on with its own network, InfiniBand or sockets: on EFA that is TCP. That " +
+				"there is " +
+				"no plugin at all is usual, and has another text.",
+			Sources: []string{"NVIDIA/nccl, src/plugin/plugin_open.cc", "dlopen(3)"},
+			Lines: []Line{
+				nccl("plugin-version", "plugin/plugin_open.cc", "' not found (required by ", "dlerror=").
+					speaks("library-too-old"),
+				nccl("plugin-symbol", "plugin/plugin_open.cc", "undefined symbol: ", "dlerror=").
+					speaks("library-conflict"),
+			},
+			Causes: []Cause{
+				{
+					Slug:   "library-too-old",
+					Title:  "a library that the plugin needs (libfabric, the C library) is older than at its build",
+					Weight: Common,
+					Decide: "ldd of libnccl-net.so; fi_info --version; which libfabric is in LD_LIBRARY_PATH",
+					Remedy: "a plugin of the same EFA installer or image as libfabric, or a newer libfabric",
+				},
+				{
+					Slug: "library-conflict", Title: "libraries of another release are found first", Weight: Usual,
+					Decide: "LD_DEBUG=libs PROGRAM; plugins of conda and of the system",
+					Remedy: "one plugin, with its own libraries first in LD_LIBRARY_PATH",
+				},
+			},
+		},
+		{
 			ID:    "RDX-346",
 			Name:  "google-plugin",
 			Title: "a network plugin of Google Cloud (gIB, FasTrak, TCPX, FastSocket) failed",

@@ -8,6 +8,7 @@
 package symptoms
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
@@ -28,6 +29,8 @@ type Symptom struct {
 	// Lasts is set if a line of the kernel tells of something that goes on, such as a driver that
 	// could not start, and not of an event that is over.
 	Lasts bool
+	// Last is set if the symptom is for lines that no other symptom of the program has.
+	Last bool
 	// Lines are those that show the symptom.
 	Lines []Line
 	// Causes are those that it can have, in any order.
@@ -159,6 +162,7 @@ func Of(program string) []Match {
 			}
 		}
 	}
+	slices.SortStableFunc(list, func(a, b Match) int { return cmp.Compare(a.order(), b.order()) })
 	return list
 }
 
@@ -166,4 +170,12 @@ func Of(program string) []Match {
 type Match struct {
 	Symptom *Symptom
 	Line    Line
+}
+
+// order returns the place of the match among those of a program: the first one that fits counts.
+func (m Match) order() int {
+	if m.Symptom.Last {
+		return 1
+	}
+	return 0
 }

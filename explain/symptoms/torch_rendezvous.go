@@ -157,6 +157,15 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "dead-peer", Title: "the process of rank 0 has ended", Weight: Common,
 					Decide: "the log of rank 0", Remedy: "what ended it",
 				},
+				{
+					Slug: "mesh-sidecar", Title: "a sidecar of a service mesh stands between the pods", Weight: Rare,
+					Clues: []Clue{
+						onText(Hint, ".svc.cluster.local", "the peers are pods"),
+					},
+					Decide:  "kubectl get pod: a container istio-proxy or linkerd-proxy",
+					Remedy:  `sidecar.istio.io/inject: "false" (annotation and label) for the pods of the job`,
+					Sources: []string{"kubeflow/trainer#2794"},
+				},
 			},
 		},
 		{

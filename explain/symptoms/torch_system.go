@@ -137,6 +137,8 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 				loader.says("no-nccl", "cannot open shared object file", "libnccl").not("WARN", "INFO", "Plugin"),
 				loader.says("no-cudart", "libcudart.so", "cannot open shared object file").not("NCCL INFO"),
 				loader.says("no-cuda", "libcuda.so.1: cannot open shared object file").not("NCCL INFO"),
+				loader.says("no-nvml", "libnvidia-ml.so.1: cannot open shared object file").
+					not("NCCL INFO"),
 				loader.says("no-nvshmem", "libnvshmem", "cannot open shared object file"),
 				loader.says("no-mpi", "libmpi.so", "cannot open shared object file"),
 				loader.says("nccl-symbol", "undefined symbol: nccl").speaks("version-mismatch"),
@@ -148,6 +150,18 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "missing-library", Title: "the library is missing in the image, or not in the search path",
 					Weight: Common, Decide: "ldconfig -p; ldd of the program; LD_LIBRARY_PATH",
 					Remedy: "install its package (rdma-core, libnccl2, …), or its folder in LD_LIBRARY_PATH",
+				},
+				{
+					Slug:   "no-toolkit",
+					Title:  "the container has no libraries of the GPU's driver",
+					Weight: Rare,
+					Clues: []Clue{
+						onText(Decisive, "libcuda.so.1", "this library comes with the driver of the host"),
+						onText(Decisive, "libnvidia-ml", "this library comes with the driver of the host"),
+					},
+					Decide:  "nvidia-smi in the container and on the host",
+					Remedy:  "--gpus all, runtimeClassName: nvidia, or apptainer --nv; outside, the driver itself",
+					Sources: []string{"apptainer/singularity#4783"},
 				},
 				{
 					Slug: "version-mismatch", Title: "another version of the library is found first", Weight: Usual,
@@ -260,6 +274,29 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Usual,
 					Decide: "pip check; LD_DEBUG=libs: which libnccl and libcudart are loaded",
 					Remedy: "one build of each",
+				},
+			},
+		},
+		{
+			ID: "RDX-909", Name: "memory-pin", Title: "memory could not be pinned",
+			Explanation: "Buffers for RDMA and for copies of accelerators are locked in memory: the limit of the " +
+				"container, or of the service that starts it, counts.",
+			Sources: []string{"LMCache/LMCache-Ascend#5", "datenlord/async-rdma#107"}, Standing: evidence.Origin,
+			Lines: []Line{
+				source{Torch, "LMCache/LMCache-Ascend, csrc"}.says("pin-host",
+					"Unable to pin host memory with error code"),
+				source{Verbs, "datenlord/async-rdma, src"}.says("rust-register",
+					"RawMemoryRegion::register_from_pd failed Os { code: 12"),
+			},
+			Causes: []Cause{
+				{
+					Slug: "memlock", Title: "the limit of locked memory (memlock) is too low", Weight: Common,
+					Decide: "ulimit -l in the container; rdmactl doctor --only memlock",
+					Remedy: "LimitMEMLOCK=infinity of containerd or docker; --ulimit memlock=-1; CAP_IPC_LOCK",
+				},
+				{
+					Slug: "host-memory", Title: "the node has too little memory for the buffers", Weight: Rare,
+					Decide: "free -g; the container's memory limit", Remedy: "smaller buffers, or more memory",
 				},
 			},
 		},

@@ -93,7 +93,13 @@ var rows = map[string]string{
 	"E57": "k8snetworkplumbingwg/sriov-network-device-plugin#153", "E58": "openucx/ucx#4511",
 	"E59": "aws/aws-ofi-nccl#1020", "E60": "kubernetes-csi/csi-driver-nvmf#34",
 	"E61": "aws-samples/aws-do-eks#54", "E62": "Mellanox/k8s-rdma-shared-dev-plugin#94",
-	"E63": "openucx/ucx#6906",
+	"E63": "openucx/ucx#6906", "E64": "NVIDIA/pyxis#41", "E65": "NVIDIA/enroot#13", "E66": "volcano-sh/volcano#968",
+	"E67": "awslabs/awsome-distributed-ai#292", "E68": "ComputeCanada/puppet-magic_castle#27",
+	"E69": "kubernetes/kubernetes#107928", "E70": "containernetworking/plugins#320",
+	"E71": "NVIDIA/k8s-device-plugin#23", "E72": "k8snetworkplumbingwg/multus-cni#641", "E73": "rook/rook#9653",
+	"E74": "NVIDIA/nvidia-docker#1155",
+	"E75": "NVIDIA/nvidia-container-toolkit#210", "E76": "NVIDIA/k8s-device-plugin#231",
+	"E77": "kubernetes/kubernetes#111591", "E78": "SlinkyProject/containers#1", "E79": "NVIDIA/pyxis#6",
 }
 
 var update = flag.Bool("update", false, "rewrite SLUGS.md")
