@@ -24,6 +24,7 @@ func Troubles() Table {
 	words = append(words,
 		"Traceback (most recent call last)", "egmentation fault", "core dumped", "panic: ", "fatal error", "FATAL",
 		"ERROR ", "ERROR:", "Error: ", "error: ", "[ERROR]", "[error]", "level=error", `"level":"error"`, "Aborted",
+		"*ERROR*", "-E- ", "dpkg: error",
 		" failed: ", " failed with ", "timed out", "OOMKilled", "CrashLoopBackOff", "Call Trace:", "BUG: ",
 	)
 	for _, word := range words {

@@ -133,6 +133,8 @@ func commandCauses(c *candidates, x *facts.Failure) {
 	limit := strings.Contains(status, "limits exceeded") || strings.Contains(status, "no resources")
 	refused := strings.Contains(status, "bad param") || strings.Contains(status, "bad op")
 	stopped := strings.Contains(status, "time") || strings.Contains(status, "internal error")
+	transition := strings.Contains(command, "2RTS") || strings.Contains(command, "2RTR") ||
+		strings.Contains(command, "2INIT")
 	c.add("resource-limit", "the card has no more objects of that kind (memory keys, queues, pages)", rare).
 		supportsIf(limit, decisive, "the status of "+command+" is "+status, x.Event.Place).
 		todo("rdma resource show; cat /sys/kernel/debug/mlx5/*/mr_cache",
@@ -140,17 +142,22 @@ func commandCauses(c *candidates, x *facts.Failure) {
 		from("openucx/ucx#6264", "kvcache-ai/Mooncake#1765")
 	c.add("version-mismatch", "driver and firmware don't agree about "+command+": one of them is too old, or has "+
 		"a defect", usual).
-		supportsIf(refused, strong, "the status of "+command+" is "+status, x.Event.Place).
+		supportsIf(refused && !transition, strong, "the status of "+command+" is "+status, x.Event.Place).
+		supportsIf(refused && transition, hint, "the status of "+command+" is "+status, x.Event.Place).
 		todo("ethtool -i INTERFACE: driver and firmware; the vendor's release notes for the syndrome",
 			"newer firmware and driver (OFED)").
 		from("openucx/ucx#9488")
 	c.add("card-firmware", "the card's firmware hangs", usual).
 		supportsIf(stopped, strong, "the command didn't end: "+status, x.Event.Place).
 		todo("devlink health show; rdmactl doctor --only devlink-health", "reset the card, update its firmware")
-	c.add("driver-refuses", "the program asked for an attribute that the card doesn't have", rare).
-		supportsIf(refused && strings.Contains(command, "QP"), hint, "the command is about a queue pair",
-			x.Event.Place).
-		todo("the program's error of that time", "what the program asks for: MTU, timers, GID")
+	c.add("driver-refuses", "the program asked for an attribute that the card doesn't have, or for a value that is "+
+		"out of range: a retry count above 7, say", rare).
+		supportsIf(refused && transition, strong, "the command changes the state of a queue pair: its attributes "+
+			"are the program's", x.Event.Place).
+		supportsIf(refused && !transition && strings.Contains(command, "QP"), hint,
+			"the command is about a queue pair", x.Event.Place).
+		todo("the program's error of that time; strace or gdb: the attributes of ibv_modify_qp",
+			"what the program asks for: MTU, retry counts, timers, GID; its newer release")
 }
 
 // findQueuePair reports errors of queue pairs if nothing else has failed: the program's own line

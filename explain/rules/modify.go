@@ -120,6 +120,9 @@ func modifyTimedOut(f *facts.Facts, c *candidates, list []*facts.Failure) {
 	if v, p, ok := variable(f, gidVariable(list[0])); ok {
 		gid.supports(hint, gidVariable(list[0])+"="+v+" forces an index", p...)
 	}
+	if x := list[0].Event; x.Kind == evidence.PerftestModify && x.Fields["call"] == "ibv_create_ah" {
+		gid.supports(hint, "an address handle asks for the neighbour of a GID that the program chose", x.Place)
+	}
 	gid.fromTables(list).todo("show_gids on both nodes: the type and address of the index in use",
 		"unset NCCL_IB_GID_INDEX (NCCL 2.21 or later), or set that of the routable RoCE v2 GID").
 		from("NVIDIA/nccl#769")

@@ -207,7 +207,8 @@ func noDeviceCauses(f *facts.Facts, c *candidates, library *evidence.Event, name
 		listed = hint
 	}
 	title := "the image has no libibverbs (rdma-core), or a program without support for it"
-	remedy := "install rdma-core in the image; build UCX with it"
+	remedy := "install rdma-core and its providers (ibverbs-providers) where the program runs; with UCX, build it " +
+		"with them"
 	if ofCard != nil {
 		remedy = "install the provider (ibverbs-providers, rdma-core) of the release of libibverbs in the image"
 		title = "the image has no provider of libibverbs for the card (rdma-core), or none that can be loaded"

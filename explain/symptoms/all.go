@@ -12,6 +12,8 @@ var All = sync.OnceValue(func() []*Symptom {
 	for _, group := range [...][]Symptom{
 		ncclSymptoms(), torchSymptoms(), ucxSymptoms(), mooncakeSymptoms(), libfabricSymptoms(), perftestSymptoms(),
 		verbsSymptoms(), kernelSymptoms(), kubernetesSymptoms(), nvshmemSymptoms(), opensmSymptoms(),
+		firmwareSymptoms(), installSymptoms(), kernelUsers(), targetSymptoms(), rpcSymptoms(), perftestUsage(),
+		fabtestsUsage(),
 	} {
 		for i := range group {
 			list = append(list, &group[i])

@@ -11,12 +11,12 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 				"image.",
 			Sources: []string{
 				"Mellanox/mstflint, mlxconfig", "k8snetworkplumbingwg/sriov-network-operator#317",
-				"openshift/sriov-network-operator#43",
+				"openshift/sriov-network-operator#43", "Mellanox/mstflint#1371",
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
 				mstTools.says("mst-open", "-E- Failed to open the device"),
-				mstTools.says("mst-unsupported", "-E- Failed to identify the device").speaks("firmware-tool-old"),
+				mstTools.says("mst-unsupported", "-E- Failed to identify the device"),
 				sriovOperator.says("mst-fw-data", "mellanox-plugin getMlnxNicFwData(): failed"),
 				sriovOperator.says("lockdown", "mellanox device detected when in lockdown mode").
 					decides("kernel-lockdown").
@@ -26,8 +26,12 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				{
 					Slug:   "firmware-tool-old",
-					Title:  "mstconfig of the image is too old for this card",
-					Weight: Common,
+					Title:  "mstconfig (of the operator's image) is too old for this card",
+					Weight: Usual,
+					Clues: []Clue{
+						{Weight: Strong, Seen: "kubernetes/mst-fw-data"},
+						{Weight: Strong, Seen: "kubernetes/mst-config"},
+					},
 					Decide: "mstconfig -v in the config daemon; the same query with a newer mstflint on the host",
 					Remedy: "a newer image of the operator's config daemon",
 				},
@@ -35,11 +39,18 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 					Slug:   "kernel-lockdown",
 					Title:  "the kernel is locked down (secure boot): PCI configuration space is closed",
 					Weight: Usual,
-					Decide: "cat /sys/kernel/security/lockdown; mokutil --sb-state",
-					Remedy: "configure the firmware before, and an externally managed policy; or secure boot off",
+					Clues: []Clue{
+						{Weight: Hint, Line: "mst-open", Text: "the device's name isn't enough, either"},
+						{Weight: Strong, Seen: "linux/lockdown"},
+					},
+					Decide: "cat /sys/kernel/security/lockdown; mokutil --sb-state; dmesg: lockdown",
+					Remedy: "a release of the tool that goes through the driver (mstflint 4.32 did, 4.33 not); " +
+						"configure " +
+						"the firmware before, and an externally managed policy; or secure boot off",
 				},
 				{
-					Slug: "not-privileged", Title: "the pod isn't privileged, or /sys isn't mounted", Weight: Rare,
+					Slug: "not-privileged", Title: "not root, or a pod without privileges or the host's /sys",
+					Weight: Rare,
 					Decide: "ls /sys/bus/pci/devices in the pod", Remedy: "a privileged pod with the host's /sys",
 				},
 			},

@@ -128,17 +128,22 @@ func perftestMemory() []Symptom {
 	return []Symptom{
 		{
 			ID: "RDX-516", Name: "perftest-hugepages", Title: "perftest got no huge pages",
-			Explanation: "--use_hugepages needs pages that are reserved and free.",
-			Sources:     []string{ptHost}, Standing: evidence.Origin,
+			Explanation: "--use_hugepages needs pages that are reserved and free. perftest doesn't say why shmget " +
+				"refused.",
+			Sources: []string{ptHost, "linux-rdma/perftest#395"}, Standing: evidence.Origin,
 			Lines: []Line{
-				says(Perftest, "hugepages", ptHost, "Failed to allocate hugepages. Please configure hugepages").
-					decides("no-hugepages"),
+				says(Perftest, "hugepages", ptHost, "Failed to allocate hugepages. Please configure hugepages"),
 				says(Perftest, "hugepage-region", ptHost, "Failed to allocate hugepage region").as(evidence.Echo),
 			},
 			Causes: []Cause{
-				maybe(Common, "no-hugepages", "no huge pages are reserved, or too few are free",
+				maybe(Common+Usual, "no-hugepages", "no huge pages are reserved, or too few are free",
 					"grep Huge /proc/meminfo",
 					"sysctl vm.nr_hugepages=N, or without --use_hugepages"),
+				maybe(Rare, "shm-limit",
+					"no more segments of shared memory are allowed: each queue pair has one with --mr_per_qp",
+					"ipcs -lm; sysctl kernel.shmmni against -q; HugePages_Free is above 0",
+					"sysctl -w kernel.shmmni=N above the number of queue pairs, or without --mr_per_qp",
+					Clue{Weight: Decisive, Seen: "perftest/option-mr-per-qp", Text: "each queue pair takes a segment"}),
 			},
 		},
 		{

@@ -67,7 +67,10 @@ func Perftest() forms.Table { //nolint:funlen // a table
 			{Name: "link", Kind: evidence.PerftestModify, Anchor: "HCA's through the link", Source: resources},
 			{
 				Name: "ah", Kind: evidence.PerftestModify, Anchor: "Failed to create AH", Source: resources,
-				Parse: forms.Fixed("call", "ibv_create_ah"),
+				Parse: func(m, _ string, f evidence.Fields) bool {
+					f["call"], f["errno"] = "ibv_create_ah", posix.Errno(m)
+					return true
+				},
 			},
 			{
 				Name: "memory", Kind: evidence.PerftestMemory, Anchor: "allocate MR", Source: resources,
