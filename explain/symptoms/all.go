@@ -13,7 +13,7 @@ var All = sync.OnceValue(func() []*Symptom {
 		ncclSymptoms(), torchSymptoms(), ucxSymptoms(), mooncakeSymptoms(), libfabricSymptoms(), perftestSymptoms(),
 		verbsSymptoms(), kernelSymptoms(), kubernetesSymptoms(), nvshmemSymptoms(), opensmSymptoms(),
 		firmwareSymptoms(), installSymptoms(), kernelUsers(), targetSymptoms(), rpcSymptoms(), perftestUsage(),
-		fabtestsUsage(),
+		fabtestsUsage(), kernelCardsMore(),
 	} {
 		for i := range group {
 			list = append(list, &group[i])

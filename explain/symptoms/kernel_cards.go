@@ -208,6 +208,8 @@ func kernelCards() []Symptom { //nolint:funlen // a table
 					"send any completion for admin cmd"),
 				says(Kernel, "efa-interrupt", "Linux, drivers/infiniband/hw/efa/efa_com.c",
 					"receive any MSI-X interrupt", "The device sent a completion"),
+				says(Kernel, "efa-command", "Linux, drivers/infiniband/hw/efa/efa_com.c",
+					"Failed to process command ", " comp_status ").as(evidence.Vague),
 				says(Kernel, "efa-register-mr", "Linux, drivers/infiniband/hw/efa/efa_com_cmd.c",
 					"Failed to register mr", "efa").speaks("resource-limit"),
 				says(Kernel, "efa-probe", "Linux, drivers/infiniband/hw/efa/efa_main.c", "failed with error",

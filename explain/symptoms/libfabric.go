@@ -99,7 +99,7 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 				maybe(Rare, "interface-not-ready",
 					"with verbs: the interface of the port (IPoIB, or the RoCE one) has no IP address, by which "+
 						"rdma_cm finds the device", "ip -br address; rdma link",
-							"an address on that interface of both nodes",
+					"an address on that interface of both nodes",
 					Clue{Weight: Strong, Seen: "libfabric/command-verbs", Text: "the provider verbs was asked for"}),
 			},
 		},

@@ -65,6 +65,7 @@ func smTools() []Symptom { //nolint:funlen // a table
 				"of the fabric.",
 			Sources: []string{smMad, smDisc, "guilbaults/infiniband-exporter#12"}, Standing: evidence.Failed,
 			Lines: []Line{
+				says(OpenSM, "srp-mad", "rdma-core, srp_daemon/srp_daemon.c", " MAD status ", "srp_daemon"),
 				says(OpenSM, "madrpc", smMad, "_do_madrpc failed; dport ("),
 				says(OpenSM, "mad-rpc", smMad, "mad_rpc: ", "recv failed: "),
 				says(OpenSM, "umad-status", smDisc, "bad status 110", "umad ("),

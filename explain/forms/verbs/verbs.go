@@ -6,6 +6,7 @@ package verbs
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -223,8 +224,10 @@ func Other() forms.Table {
 			"remote invalid request error", "remote operation error", "local length error", "local access error",
 			"local QP operation error", "Work Request Flushed", ": got completion with error:",
 			"MLX5 Error CQE: at [", "dump error cqe", "cqe_dump: ",
+			"odify QP", "odify qp", "egister MR", "reate CQ", "reate completion queue", "reate QP", "reate queue pair",
+			"llocate PD", "llocate protection domain", "change QP", "change qp",
 		},
-		Forms: forms.Rows("verbs", []forms.Row{
+		Forms: forms.Rows("verbs", slices.Concat([]forms.Row{
 			{
 				Name: "cm-event", Kind: evidence.CMAEvent, Anchor: "RDMA_CM_EVENT_", Source: "rdma-core, librdmacm",
 				Parse: func(m, _ string, f evidence.Fields) bool {
@@ -281,8 +284,41 @@ func Other() forms.Table {
 						(strings.Contains(before, "wc") || strings.Contains(before, "WC"))
 				},
 			},
-		}, nil),
+		}, wordings()), nil),
 	}
+}
+
+// wordings returns rows of failures that programs tell in words, without the name of the call.
+func wordings() []forms.Row {
+	var rows []forms.Row
+	for _, w := range [...]struct{ anchor, call string }{
+		{"odify QP", "ibv_modify_qp"}, {"odify qp", "ibv_modify_qp"}, {"change QP", "ibv_modify_qp"},
+		{"change qp", "ibv_modify_qp"}, {"egister MR", "ibv_reg_mr"}, {"reate CQ", "ibv_create_cq"},
+		{"reate completion queue", "ibv_create_cq"}, {"reate QP", "ibv_create_qp"},
+		{"reate queue pair", "ibv_create_qp"}, {"llocate PD", "ibv_alloc_pd"},
+		{"llocate protection domain", "ibv_alloc_pd"},
+	} {
+		rows = append(rows, forms.Row{
+			Name: strings.ReplaceAll(w.anchor, " ", "-"), Kind: evidence.VerbsError, Anchor: w.anchor,
+			Source: "programs in general",
+			Parse: func(m, before string, f evidence.Fields) bool {
+				f["call"], f["errno"] = w.call, posix.Errno(m)
+				f["next"] = forms.Word(m, " to ")
+				return saysFailed(before) && !code(before, m)
+			},
+		})
+	}
+	return rows
+}
+
+// saysFailed reports whether the text before what a program wanted to do says that it failed.
+func saysFailed(before string) bool {
+	for _, word := range [...]string{"ailed to ", "ouldn't ", "ould not ", "annot ", "an't ", "nable to ", "rror "} {
+		if strings.HasSuffix(strings.TrimRight(before, "MmCcRrAa"), word) {
+			return true
+		}
+	}
+	return false
 }
 
 func lastPart(s, mark string) string { return s[strings.LastIndex(s, mark)+len(mark):] }
