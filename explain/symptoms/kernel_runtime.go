@@ -8,6 +8,9 @@ import (
 
 const (
 	knMlx4 = "Linux, drivers/net/ethernet/mellanox/mlx4"
+	// knNVMeDev begins a controller's lines.
+	knNVMeDev = "nvme nvme" //nolint:dupword // the driver's name, then the controller's
+
 	knBnxR = "Linux, drivers/infiniband/hw/bnxt_re"
 )
 
@@ -16,7 +19,7 @@ func kernelCardsMore() []Symptom {
 	return slices.Concat(kernelStart(), kernelRuntime(), kernelMounts())
 }
 
-func kernelStart() []Symptom { //nolint:funlen // a table
+func kernelStart() []Symptom {
 	return []Symptom{
 		{
 			ID: "RDX-849", Name: "mlx4-start", Title: "mlx4_core could not start a ConnectX-3 or older card",
@@ -199,13 +202,13 @@ func kernelRuntime() []Symptom { //nolint:funlen // a table
 				"Whether target or network is the cause, the target's log of that time says.",
 			Sources: []string{knNVMe, knNVMet}, Standing: evidence.Failed,
 			Lines: []Line{
-				says(Kernel, "nvme-io-timeout", knNVMe, "nvme nvme", ": I/O ", "timeout").not("reset controller",
+				says(Kernel, "nvme-io-timeout", knNVMe, knNVMeDev, ": I/O ", "timeout").not("reset controller",
 					"completion polled", "aborting", "0000:").as(evidence.Vague),
 				says(Kernel, "nvme-recovery", knNVMe, "starting error recovery", "nvme").as(evidence.Vague),
 				says(Kernel, "nvme-reconnecting", knNVMe, "Reconnecting in ", "nvme").as(evidence.Echo),
 				says(Kernel, "nvme-keep-alive", "Linux, drivers/nvme/host/core.c",
 					"failed nvme_keep_alive_end_io error="),
-				says(Kernel, "nvme-removing", "Linux, drivers/nvme/host/fabrics.c", "Removing controller", "nvme nvme").
+				says(Kernel, "nvme-removing", "Linux, drivers/nvme/host/fabrics.c", "Removing controller", knNVMeDev).
 					not("ctrl:").as(evidence.Echo),
 			},
 			Causes: []Cause{
@@ -229,9 +232,10 @@ func kernelMounts() []Symptom {
 				"server must listen on RDMA (port 20049).",
 			Sources: []string{"linux-nfs, nfs-utils, utils/mount", "NVIDIA/deepops#1189"}, Standing: evidence.Vague,
 			Lines: []Line{
-				says(Kernel, "mount-refused", "linux-nfs, nfs-utils, utils/mount", "mount.nfs: ").any("Connection refused",
-					"Protocol not supported", "Protocol error", "mount system call failed", "Connection timed out",
-					"Invalid argument", "incorrect mount option", "No such device", "requested NFS version"),
+				says(Kernel, "mount-refused", "linux-nfs, nfs-utils, utils/mount", "mount.nfs: ").any(
+					"Connection refused", "Protocol not supported", "Protocol error", "mount system call failed",
+					"Connection timed out", "Invalid argument", "incorrect mount option", "No such device",
+					"requested NFS version"),
 			},
 			Causes: []Cause{
 				maybe(Usual, "nobody-listens", "the server doesn't listen there: nfsd without RDMA, or another port",

@@ -292,10 +292,16 @@ func Other() forms.Table {
 func wordings() []forms.Row {
 	var rows []forms.Row
 	for _, w := range [...]struct{ anchor, call string }{
-		{"odify QP", "ibv_modify_qp"}, {"odify qp", "ibv_modify_qp"}, {"change QP", "ibv_modify_qp"},
-		{"change qp", "ibv_modify_qp"}, {"egister MR", "ibv_reg_mr"}, {"reate CQ", "ibv_create_cq"},
-		{"reate completion queue", "ibv_create_cq"}, {"reate QP", "ibv_create_qp"},
-		{"reate queue pair", "ibv_create_qp"}, {"llocate PD", "ibv_alloc_pd"},
+		{"odify QP", "ibv_modify_qp"},
+		{"odify qp", "ibv_modify_qp"},
+		{"change QP", "ibv_modify_qp"},
+		{"change qp", "ibv_modify_qp"},
+		{"egister MR", "ibv_reg_mr"},
+		{"reate CQ", "ibv_create_cq"},
+		{"reate completion queue", "ibv_create_cq"},
+		{"reate QP", "ibv_create_qp"},
+		{"reate queue pair", "ibv_create_qp"},
+		{"llocate PD", "ibv_alloc_pd"},
 		{"llocate protection domain", "ibv_alloc_pd"},
 	} {
 		rows = append(rows, forms.Row{
