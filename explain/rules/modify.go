@@ -183,8 +183,12 @@ func modifyNoData(f *facts.Facts, c *candidates, list []*facts.Failure) {
 
 func modifyInvalid(f *facts.Facts, c *candidates, list []*facts.Failure) {
 	x := list[0]
-	if x.Event.Fields["next"] == "INIT" {
+	switch x.Event.Fields["next"] {
+	case "INIT":
 		modifyInit(f, c, list)
+		return
+	case "RTS":
+		modifySend(c, x)
 		return
 	}
 	ib := link(x) == facts.LinkInfiniBand
@@ -283,6 +287,18 @@ func modifyInit(f *facts.Facts, c *candidates, list []*facts.Failure) {
 		todo("ibv_devinfo; the program's settings", "the right port")
 	c.add("not-privileged", "the container may not use the device", rare).
 		todo("capabilities of the container", "IPC_LOCK, the device")
+}
+
+// modifySend is about the last step, from RTR to RTS: the peer and its address were given before it.
+func modifySend(c *candidates, x *facts.Failure) {
+	c.add("driver-refuses", "the driver or the card refuses one of this step's attributes: timeout, retries, "+
+		"READs in flight (max_rd_atomic), packet number; or iWARP, where only rdma_cm makes this step", common).
+		supports(hint, "the peer's address was accepted in the step before", x.Event.Place).
+		todo("dmesg of the driver; ibv_devinfo -v: max_qp_init_rd_atom against the program's value",
+			"the values that the device allows; rdma_cm (-R with perftest) on iWARP").
+		from("linux-rdma/perftest#132", "waltligon/orangefs#43")
+	c.add("gid-index", "GID index out of range, empty, or of the wrong RoCE version on one side", rare).
+		todo("show_gids on both nodes", "the index of the routable RoCE v2 GID on both sides")
 }
 
 // anyDriver reports whether a device of a driver is named anywhere.

@@ -181,7 +181,9 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 			ID: "RDX-541", Name: "nvme-rdma-connect", Title: "NVMe over RDMA could not connect to the target",
 			Explanation: "The host's side of rdma_cm failed. -111 and -104: nobody listens there with RDMA, or " +
 				"the target refused; -110: no answer; -19 and -22: the device can't do it.",
-			Sources:  []string{knNVMe, "spdk/spdk#697", "spdk/spdk#257", "linux-nvme/nvme-cli#2648"},
+			Sources: []string{
+				knNVMe, "spdk/spdk#697", "spdk/spdk#257", "linux-nvme/nvme-cli#2648", "spdk/spdk#900",
+			},
 			Standing: evidence.Failed,
 			Lines: []Line{
 				says(Kernel, "nvme-rdma-established", knNVMe, "rdma connection establishment failed (").with("errno",
@@ -197,6 +199,12 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 				says(Kernel, "nvme-reconnect", knNVMe, "Failed reconnect attempt ", "nvme").as(evidence.Echo),
 			},
 			Causes: []Cause{
+				maybe(Usual, "module-missing",
+					"nvme_rdma isn't loaded: not installed, OFED's empty one, or one built for other RDMA modules",
+					"dmesg: no handler found for transport, unknown symbol; modinfo nvme_rdma; lsmod | grep nvme_rdma",
+					"modprobe nvme_rdma; mlnxofedinstall --with-nvmf, or the kernel's RDMA modules throughout",
+					onText(Strong, "/dev/nvme-fabrics: Invalid argument",
+						"so a transport without its module is refused")),
 				maybe(Usual, "nobody-listens", "no NVMe/RDMA target listens on that address and port, or it refused",
 					"on the target: rdma resource show cm_id; its log",
 					"start the target's RDMA listener on that address and port (4420)",

@@ -258,6 +258,9 @@ func Other() forms.Table {
 						return false
 					}
 					f["call"], f["errno"] = m[:end], posix.Errno(m)
+					if f["call"] == modifyQP {
+						f["next"] = nextState(before + m)
+					}
 					return true
 				},
 			},
@@ -288,14 +291,17 @@ func Other() forms.Table {
 	}
 }
 
+// modifyQP is the call that changes a queue pair's state.
+const modifyQP = "ibv_modify_qp"
+
 // wordings returns rows of failures that programs tell in words, without the name of the call.
 func wordings() []forms.Row {
 	var rows []forms.Row
 	for _, w := range [...]struct{ anchor, call string }{
-		{"odify QP", "ibv_modify_qp"},
-		{"odify qp", "ibv_modify_qp"},
-		{"change QP", "ibv_modify_qp"},
-		{"change qp", "ibv_modify_qp"},
+		{"odify QP", modifyQP},
+		{"odify qp", modifyQP},
+		{"change QP", modifyQP},
+		{"change qp", modifyQP},
 		{"egister MR", "ibv_reg_mr"},
 		{"reate CQ", "ibv_create_cq"},
 		{"reate completion queue", "ibv_create_cq"},
@@ -309,7 +315,7 @@ func wordings() []forms.Row {
 			Source: "programs in general",
 			Parse: func(m, before string, f evidence.Fields) bool {
 				f["call"], f["errno"] = w.call, posix.Errno(m)
-				f["next"] = forms.Word(m, " to ")
+				f["next"] = nextState(m)
 				return saysFailed(before) && !code(before, m)
 			},
 		})
