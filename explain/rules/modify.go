@@ -289,7 +289,7 @@ func modifyInit(f *facts.Facts, c *candidates, list []*facts.Failure) {
 		todo("capabilities of the container", "IPC_LOCK, the device")
 }
 
-// modifySend is about the last step, from RTR to RTS: the peer and its address were given before it.
+// modifySend is about the last step, from RTR to RTS: peer and address were given before it.
 func modifySend(c *candidates, x *facts.Failure) {
 	c.add("driver-refuses", "the driver or the card refuses one of this step's attributes: timeout, retries, "+
 		"READs in flight (max_rd_atomic), packet number; or iWARP, where only rdma_cm makes this step", common).
