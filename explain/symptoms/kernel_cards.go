@@ -268,7 +268,9 @@ func kernelSoft() []Symptom {
 			Lasts: true,
 			Explanation: "rdma_rxe opens UDP port 4791 for IPv4 and IPv6. Old kernels give up when IPv6 is off; " +
 				"old rxe_cfg writes to parameters that newer kernels don't have.",
-			Sources:  []string{knRxe, "SoftRoCE/rxe-dev#49", "SoftRoCE/rxe-dev#55", "pmem/rpma#560"},
+			Sources: []string{
+				knRxe, "SoftRoCE/rxe-dev#49", "SoftRoCE/rxe-dev#55", "pmem/rpma#560", "rapido-linux/rapido#138",
+			},
 			Standing: evidence.Origin,
 			Lines: []Line{
 				says(Kernel, "rxe-ipv6", knRxe+"/rxe/rxe_net.c", "Failed to create IPv6 UDP tunnel").speaks("ipv6-off"),
@@ -282,6 +284,11 @@ func kernelSoft() []Symptom {
 					"rdma_rxe").as(evidence.Vague).speaks("interface-choice"),
 				says(Kernel, "rxe-real-device", knRxe+"/rxe/rxe.c",
 					"rxe creation allowed on top of a real device only").speaks("interface-choice"),
+				says(Kernel, "rxe-udp-socket", knRxe+"/rxe/rxe_net.c", "failed to create udp socket. err = ").
+					with("errno",
+						"err = -").as(evidence.Failed),
+				says(Kernel, "rxe-crc", knRxe+"/rxe/rxe_icrc.c", "rdma_rxe").any("failed to allocate crc algorithm",
+					"failed to init crc32 algorithm").speaks("module-missing"),
 				says(Kernel, "rxe-cfg-mtu", "librxe, rxe_cfg",
 					"Use of uninitialized value $rmtu").as(evidence.Vague).speaks("version-mismatch"),
 				says(Kernel, "rxe-cfg-echo", "librxe, rxe_cfg",
@@ -295,8 +302,13 @@ func kernelSoft() []Symptom {
 				maybe(Rare, "ipv6-off",
 					"IPv6 is off on this node (ipv6.disable=1), and this kernel's rdma_rxe needs it",
 					"cat /proc/cmdline",
-					"sysctl net.ipv6.conf.all.disable_ipv6=1 in place of ipv6.disable=1, or a newer kernel"),
-				maybe(Rare, "port-in-use", "something else has UDP port 4791", "ss -ulnp | grep 4791", "end it"),
+					"sysctl net.ipv6.conf.all.disable_ipv6=1 in place of ipv6.disable=1, or a newer kernel",
+					onErrno(Decisive, "errno 97: no such address family", "97")),
+				maybe(Rare, "port-in-use", "something else has UDP port 4791", "ss -ulnp | grep 4791", "end it",
+					onErrno(Decisive, "errno 98: the port is taken", "98")),
+				maybe(Rare, "module-missing", "the kernel has no crc32 algorithm: the module isn't in this kernel or "+
+					"initial RAM disk", "modprobe crc32_generic; grep crc32 /proc/crypto",
+					"crc32_generic in the kernel or image (CONFIG_CRYPTO_CRC32)"),
 				maybe(Rare, "interface-choice", "the interface has a device already, or is virtual (VLAN, bond)",
 					"rdma link", "the physical interface"),
 			},

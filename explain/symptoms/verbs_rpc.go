@@ -17,7 +17,7 @@ const (
 	rpBeeGFS  = "ThinkParQ/beegfs, IBVSocket"
 )
 
-func rpcSymptoms() []Symptom { return slices.Concat(rpcLibraries(), storagePrograms()) }
+func rpcSymptoms() []Symptom { return slices.Concat(rpcLibraries(), storagePrograms(), cephRuntime()) }
 
 func rpcLibraries() []Symptom { //nolint:funlen // a table
 	return []Symptom{

@@ -146,12 +146,19 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 			ID: "RDX-539", Name: "nvmf-refused", Title: "the NVMe-oF target refuses the host",
 			Explanation: "The RDMA connection works; the target's configuration doesn't let the host in, or the " +
 				"command doesn't fit it.",
-			Sources: []string{vbNVMfC, "spdk/spdk, lib/nvmf/subsystem.c"}, Standing: evidence.Origin,
+			Sources: []string{vbNVMfC, "spdk/spdk, lib/nvmf/subsystem.c", "spdk/spdk#173"}, Standing: evidence.Origin,
 			Lines: []Line{
 				says(Verbs, "spdk-host", vbNVMfC, " does not allow host 'nqn."),
 				says(Verbs, "spdk-no-subsystem", vbNVMfC, "Could not find subsystem 'nqn."),
 				says(Verbs, "spdk-listener", vbNVMfC, "I/O connect is on a listener different from admin connect"),
 				says(Verbs, "spdk-qid", vbNVMfC, "Requested QID ", "but Max QID is "),
+				says(Verbs, "spdk-sqsize", vbNVMfC, "Invalid SQSIZE ").
+					speaks("setting-invalid", "library-defect"),
+				says(Verbs, "spdk-recfmt", vbNVMfC, "Connect command unsupported RECFMT").speaks("version-mismatch"),
+				says(Verbs, "spdk-unknown-ctrlr", vbNVMfC, "*ERROR*: Unknown controller ID ").speaks("dead-peer"),
+				says(Verbs, "spdk-before-enabled", vbNVMfC, "Got I/O connect before ctrlr was enabled").
+					speaks("version-mismatch"),
+				says(Verbs, "spdk-duplicate-qid", vbNVMfC, "Got I/O connect with duplicate QID").speaks("dead-peer"),
 				says(Verbs, "spdk-nqn", "spdk/spdk, lib/nvmf/subsystem.c", "Invalid NQN \""),
 				says(Verbs, "spdk-capsule", vbNVMf, "In-capsule data length ", "exceeds capsule length"),
 				says(Verbs, "spdk-read", vbNVMf,
@@ -163,6 +170,16 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 					"subsystem's name, or the listener",
 					"rpc.py nvmf_get_subsystems on the target; /etc/nvme/hostnqn on the host",
 					"nvmf_subsystem_add_host, or -a (any host); the right subsystem and listener"),
+				maybe(Rare, "setting-invalid", "the host asks for deeper queues than the target's transport has",
+					"the number after max in the line; max_queue_depth of the target's transport",
+					"nvme connect --queue-size below it; nvmf_create_transport -q with more"),
+				maybe(Rare, "library-defect", "host and target count the size from 0 and from 1: a defect of old "+
+					"SPDK or Linux",
+					"is the size in the line the one after max?", "a newer target; nvme connect --queue-size one less"),
+				maybe(Rare, "version-mismatch", "host and target are of too different releases",
+					"the releases of both", "a newer target or host"),
+				maybe(Rare, "dead-peer", "the controller of before is gone: the target was restarted, or keep-alive "+
+					"ran out", "the target's log before that", "disconnect and connect again"),
 				maybe(Rare, "driver-refuses", "the host's device takes no RDMA reads",
 					"ibv_devinfo -v: max_qp_rd_atom", "another device or driver"),
 			},
