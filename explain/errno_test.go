@@ -22,3 +22,18 @@ func TestErrorNumbers(t *testing.T) {
 		}
 	}
 }
+
+// Of the three steps of a queue pair only the second looks at the peer's address.
+func TestQueuePairSteps(t *testing.T) {
+	for line, want := range map[string]string{
+		"conn.c:10: ibv_modify_qp INIT -> RTR: Invalid argument":    "gid-index",
+		"conn.c:20: ibv_modify_qp RTR -> RTS: Invalid argument":     "driver-refuses",
+		"conn.c:30: ibv_modify_qp to INIT failed: Invalid argument": "driver-refuses",
+		"Failed to modify QP to RTS: Invalid argument":              "driver-refuses",
+	} {
+		d := explainAll(t, "job.log", line+"\n")
+		if len(d.Findings) == 0 || d.Findings[0].Causes[0].Cause != want {
+			t.Errorf("%s: findings %+v, want cause %s", line, d.Findings, want)
+		}
+	}
+}

@@ -8,19 +8,27 @@ import (
 	"testing"
 
 	"github.com/rdmakit/rdmakit/explain/evidence"
+	"github.com/rdmakit/rdmakit/explain/input"
 	"github.com/rdmakit/rdmakit/explain/logline"
+	"github.com/rdmakit/rdmakit/explain/rules"
 	"github.com/rdmakit/rdmakit/explain/symptoms"
 )
 
-// The files of testdata/symptoms have lines as programs print them. Below each is, after a tab, the
-// ID of the symptom and the name of its line, or "none" for lines that must not be taken for one.
-// Each line of a symptom has an example.
-func TestSymptomLines(t *testing.T) {
+// symptomExample is a line as a program prints it. Below it is, after a tab, the ID of the symptom
+// and the name of its line, or "none" for lines that must not be taken for one. Some have a third
+// line, with the first cause of a log of nothing else, and "proven" if it is.
+type symptomExample struct {
+	file, line, want, cause string
+}
+
+// symptomExamples returns the examples of the files of testdata/symptoms.
+func symptomExamples(t testing.TB) []symptomExample {
+	t.Helper()
 	files, err := filepath.Glob("testdata/symptoms/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files: %v", err)
 	}
-	seen := map[string]bool{}
+	var all []symptomExample
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -31,11 +39,21 @@ func TestSymptomLines(t *testing.T) {
 			if !ok {
 				continue // a comment
 			}
-			if got := symptomOf(line); got != want {
-				t.Errorf("%s: %s\n got %s\nwant %s", file, line, got, want)
-			}
-			seen[want] = true
+			want, cause, _ := strings.Cut(want, "\n\t")
+			all = append(all, symptomExample{file: file, line: line, want: want, cause: cause})
 		}
+	}
+	return all
+}
+
+// Each line of a symptom has an example.
+func TestSymptomLines(t *testing.T) {
+	seen := map[string]bool{}
+	for _, x := range symptomExamples(t) {
+		if got := symptomOf(x.line); got != x.want {
+			t.Errorf("%s: %s\n got %s\nwant %s", x.file, x.line, got, x.want)
+		}
+		seen[x.want] = true
 	}
 	for _, s := range symptoms.All() {
 		for _, l := range s.Lines {
@@ -58,53 +76,53 @@ func symptomOf(line string) string {
 
 // What launchers, containers and kubectl put before a line doesn't change its symptom.
 func TestSymptomLinesWithPrefixes(t *testing.T) {
-	files, err := filepath.Glob("testdata/symptoms/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no files: %v", err)
+	for _, x := range symptomExamples(t) {
+		for _, prefix := range [...]string{
+			"[1,3]<stdout>:", "3: ", " 3: ", "[pod/train-0/main] ", "2026-11-27T06:34:31.123456789Z stdout F ",
+			"(RayWorkerWrapper pid=901) ", "train-0  | ", "[rank3]: ", "Nov 27 06:34:31 node1 kernel: ",
+		} {
+			r := logline.NewReader(strings.NewReader(prefix+x.line+"\n"), "f")
+			r.Next()
+			if got := symptomOf(r.Line().Text); got != x.want {
+				t.Errorf("%s%s\n got %s\nwant %s", prefix, x.line, got, x.want)
+			}
+		}
 	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+}
+
+// What a line says of its cause puts that cause first.
+func TestSymptomCauses(t *testing.T) {
+	for _, x := range symptomExamples(t) {
+		if x.cause == "" {
+			continue
+		}
+		inputs := input.All([]string{input.Stdin}, strings.NewReader(x.line+"\n"))
+		report, err := Explain(t.Context(), inputs, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for block := range strings.SplitSeq(string(data), "\n\n") {
-			line, want, ok := strings.Cut(strings.Trim(block, "\n"), "\n\t")
-			if !ok {
-				continue
+		got := "none"
+		if d := report.Document(); len(d.Findings) > 0 && len(d.Findings[0].Causes) > 0 {
+			first := d.Findings[0].Causes[0]
+			got = first.Cause
+			if first.Confidence == rules.Proven {
+				got += " proven"
 			}
-			for _, prefix := range [...]string{
-				"[1,3]<stdout>:", "3: ", " 3: ", "[pod/train-0/main] ", "2026-11-27T06:34:31.123456789Z stdout F ",
-				"(RayWorkerWrapper pid=901) ", "train-0  | ", "[rank3]: ", "Nov 27 06:34:31 node1 kernel: ",
-			} {
-				r := logline.NewReader(strings.NewReader(prefix+line+"\n"), "f")
-				r.Next()
-				if got := symptomOf(r.Line().Text); got != want {
-					t.Errorf("%s%s\n got %s\nwant %s", prefix, line, got, want)
-				}
-			}
+		}
+		if got != x.cause {
+			t.Errorf("%s: %s\n got %s\nwant %s", x.file, x.line, got, x.cause)
 		}
 	}
 }
 
 // Lines of any program, also damaged ones, don't stop the search.
 func FuzzSymptomLines(f *testing.F) {
-	files, err := filepath.Glob("testdata/symptoms/*.txt")
-	if err != nil {
-		f.Fatal(err)
+	var lines []string
+	for _, x := range symptomExamples(f) {
+		lines = append(lines, x.line)
 	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		var lines []string
-		for block := range strings.SplitSeq(string(data), "\n\n") {
-			line, _, _ := strings.Cut(strings.Trim(block, "\n"), "\n\t")
-			lines = append(lines, line)
-		}
-		for few := range slices.Chunk(lines, 20) { // one seed for each would take the time of a short run
-			f.Add(strings.Join(few, "\n"))
-		}
+	for few := range slices.Chunk(lines, 20) { // one seed for each would take the time of a short run
+		f.Add(strings.Join(few, "\n"))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		matcher := programs().Matcher()

@@ -95,7 +95,7 @@ func installSymptoms() []Symptom { //nolint:funlen // a table
 					"apt-get install of the missing package, or the installer instead of dpkg -i"),
 				maybe(Usual, "driver-kernel", "the modules' build failed in the package's script",
 					"/var/lib/dkms/*/*/build/make.log", "a release for this kernel",
-					onText(Hint, "--configure", "the package's own script failed"),
+					onText(Hint, "dkms (--configure", "the package's own script failed, which builds modules"),
 					onSeen("linux/dkms-status", "a build failed")),
 				maybe(Rare, "version-mismatch", "packages of OFED or DOCA and of the distribution are mixed",
 					"dpkg -l or rpm -qa | grep -E 'verbs|rdma|mlnx'", "all of one source: remove the others first"),
