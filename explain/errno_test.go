@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -35,5 +36,20 @@ func TestQueuePairSteps(t *testing.T) {
 		if len(d.Findings) == 0 || d.Findings[0].Causes[0].Cause != want {
 			t.Errorf("%s: findings %+v, want cause %s", line, d.Findings, want)
 		}
+	}
+}
+
+// A queue that is too long can look like a lack of memory.
+func TestLongQueue(t *testing.T) {
+	d := explainAll(t, "job.log", "[ERROR] (setup.c:184: errno: Cannot allocate memory) Failed to create qp\n")
+	if len(d.Findings) != 1 {
+		t.Fatalf("findings %+v, want one", d.Findings)
+	}
+	var causes []string
+	for _, c := range d.Findings[0].Causes[:3] {
+		causes = append(causes, c.Cause)
+	}
+	if want := []string{"memlock", "resource-limit", "device-limit"}; !slices.Equal(causes, want) {
+		t.Errorf("causes %v, want %v", causes, want)
 	}
 }

@@ -217,6 +217,13 @@ func findCreate(f *facts.Facts) []Finding {
 			todo("ibv_devinfo -v: max_qp_wr, max_sge, max_cqe", "smaller queues and inline data")
 		refusedCauses(c, x, n)
 	}
+	if call := x.Event.Fields["call"]; x.Event.Kind == evidence.VerbsError && x.Event.Fields["errno"] == "12" &&
+		strings.HasPrefix(call, "ibv_create_qp") {
+		c.add("device-limit",
+			"the program asks for a longer queue than the device has: libmlx5 returns errno 12 for that, too", usual).
+			todo("ibv_devinfo -v: max_qp_wr against the program's max_send_wr", "smaller queues").
+			from("jcxue/RDMA-Tutorial#6")
+	}
 	for _, y := range c.list {
 		if y.Slug == "resource-limit" {
 			y.Title = "the card, or its virtual function, has no more queues"

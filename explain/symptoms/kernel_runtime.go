@@ -16,7 +16,7 @@ const (
 
 // kernelCardsMore are about drivers of cards at their start and while they run.
 func kernelCardsMore() []Symptom {
-	return slices.Concat(kernelStart(), kernelRuntime(), kernelMounts())
+	return slices.Concat(kernelStart(), kernelRuntime(), kernelMounts(), storageTools())
 }
 
 func kernelStart() []Symptom {

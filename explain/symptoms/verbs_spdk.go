@@ -12,6 +12,8 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Failed,
 			Lines: []Line{
 				says(Verbs, "spdk-address", vbNVMe, "RDMA address resolution error").speaks("overlay-address"),
+				says(Verbs, "spdk-host-devices", vbNVMe, "rdma_get_devices() failed", "nvme_rdma").
+					speaks("driver-not-loaded"),
 				says(Verbs, "spdk-route", vbNVMe, "RDMA route resolution error").speaks("rails-not-connected"),
 				says(Verbs, "spdk-event", vbNVMe, "Expected RDMA_CM_EVENT_",
 					" but received RDMA_CM_EVENT_").with("event", "but received "),
@@ -41,6 +43,8 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 						Weight: Strong, Field: "event", Is: []string{"RDMA_CM_EVENT_REJECTED"},
 						Text: "the target rejected it",
 					}),
+				maybe(Rare, "driver-not-loaded", "this node has no RDMA device: no driver, no soft RDMA, no provider",
+					"rdma link; ibv_devices", "load the card's driver, rdma link add for rxe or siw, or use NVMe/TCP"),
 				maybe(Rare, "udp-blocked", "the target doesn't answer", "rdmactl doctor --probe PEER",
 					"the path between the ports",
 					Clue{

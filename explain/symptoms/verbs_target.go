@@ -68,7 +68,8 @@ func spdkTarget() []Symptom { //nolint:funlen // a table
 			Sources:  []string{vbNVMf, vbNVMfT, "spdk/spdk#2275", "spdk/spdk#1358", "spdk/spdk#1779"},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				says(Verbs, "spdk-get-devices", vbNVMf, "rdma_get_devices() failed").speaks("missing-library"),
+				says(Verbs, "spdk-get-devices", vbNVMf, "rdma_get_devices() failed").not("nvme_rdma").
+					speaks("missing-library"),
 				says(Verbs, "spdk-event-channel", vbNVMf, "rdma_create_event_channel() failed", "nvmf_rdma_").
 					speaks("missing-library"),
 				says(Verbs, "spdk-cm-channel", vbNVMf, "spdk_rdma_cm_create_event_channel() failed").

@@ -224,7 +224,8 @@ func Other() forms.Table {
 			"remote invalid request error", "remote operation error", "local length error", "local access error",
 			"local QP operation error", "Work Request Flushed", ": got completion with error:",
 			"MLX5 Error CQE: at [", "dump error cqe", "cqe_dump: ",
-			"odify QP", "odify qp", "egister MR", "reate CQ", "reate completion queue", "reate QP", "reate queue pair",
+			"odify QP", "odify qp", "egister MR", "reate CQ", "reate cq", "reate qp", "llocate pd",
+			"vend_err", "reate completion queue", "reate QP", "reate queue pair",
 			"llocate PD", "llocate protection domain", "change QP", "change qp",
 		},
 		Forms: forms.Rows("verbs", slices.Concat([]forms.Row{
@@ -283,8 +284,8 @@ func Other() forms.Table {
 					if v := forms.Word(m, "vendor_err"); v != "" {
 						f["vendor"] = strings.Trim(v, "=: ")
 					}
-					return n > 0 && n < 3 && rest[:n] != "0" &&
-						(strings.Contains(before, "wc") || strings.Contains(before, "WC"))
+					return n > 0 && n < 3 && rest[:n] != "0" && (strings.Contains(before, "wc") ||
+						strings.Contains(before, "WC") || strings.Contains(m, " vend_err "))
 				},
 			},
 		}, wordings()), nil),
@@ -304,23 +305,32 @@ func wordings() []forms.Row {
 		{"change qp", modifyQP},
 		{"egister MR", "ibv_reg_mr"},
 		{"reate CQ", "ibv_create_cq"},
+		{"reate cq", "ibv_create_cq"},
 		{"reate completion queue", "ibv_create_cq"},
 		{"reate QP", "ibv_create_qp"},
+		{"reate qp", "ibv_create_qp"},
 		{"reate queue pair", "ibv_create_qp"},
 		{"llocate PD", "ibv_alloc_pd"},
+		{"llocate pd", "ibv_alloc_pd"},
 		{"llocate protection domain", "ibv_alloc_pd"},
 	} {
 		rows = append(rows, forms.Row{
 			Name: strings.ReplaceAll(w.anchor, " ", "-"), Kind: evidence.VerbsError, Anchor: w.anchor,
 			Source: "programs in general",
 			Parse: func(m, before string, f evidence.Fields) bool {
-				f["call"], f["errno"] = w.call, posix.Errno(m)
+				f["call"], f["errno"] = w.call, cmp.Or(posix.Errno(m), posix.Errno(before))
 				f["next"] = nextState(m)
-				return saysFailed(before) && !code(before, m)
+				return saysFailed(before) && wordEnds(m[len(w.anchor):]) && !code(before, m)
 			},
 		})
 	}
 	return rows
+}
+
+// wordEnds reports whether a name of verbs, or its plural, ends before a text.
+func wordEnds(after string) bool {
+	after = strings.TrimPrefix(after, "s")
+	return after == "" || after[0] != '_' && (after[0]|0x20 < 'a' || after[0]|0x20 > 'z')
 }
 
 // saysFailed reports whether the text before what a program wanted to do says that it failed.
@@ -352,7 +362,7 @@ func code(before, m string) bool {
 
 // failed reports whether a message about a call says that it failed.
 func failed(m string) bool {
-	for _, word := range [...]string{"fail", "Fail", "error", "Error", "unable", "cannot"} {
+	for _, word := range [...]string{"fail", "Fail", "error", "Error", "unable", "cannot", " err,", " err:"} {
 		if strings.Contains(m, word) {
 			return true
 		}
