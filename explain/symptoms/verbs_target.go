@@ -224,6 +224,8 @@ func dpdkPorts() []Symptom { //nolint:funlen // a table
 					as(evidence.Origin).decides("driver-unbound"),
 				says(Verbs, "dpdk-vfio-managed", "DPDK, lib/eal/linux/eal_vfio.c", "not managed by VFIO driver").
 					as(evidence.Vague).speaks("driver-unbound"),
+				says(Verbs, "dpdk-uio", "DPDK, drivers/bus/pci/linux/pci_uio.c", "EAL: Cannot open /sys/class/uio/").any(
+					"Permission denied", "Read-only file system").as(evidence.Origin).speaks("not-privileged"),
 			},
 			Causes: []Cause{
 				maybe(Usual, "missing-library",
@@ -238,6 +240,8 @@ func dpdkPorts() []Symptom { //nolint:funlen // a table
 					"dpdk-devbind.py -s", "dpdk-devbind.py -b mlx5_core (or vfio-pci) ADDRESS"),
 				maybe(Rare, "no-device-node", "the container has no /dev/infiniband/uverbs*, or /dev/vfio",
 					"ls /dev/infiniband /dev/vfio", "the devices in the container"),
+				maybe(Rare, "not-privileged", "the container may not write to /sys, or lacks capabilities",
+					"capsh --print; mount | grep ' /sys '", "a privileged container, or vfio-pci in place of uio"),
 			},
 		},
 	}
