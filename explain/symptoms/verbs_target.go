@@ -224,7 +224,7 @@ func dpdkPorts() []Symptom { //nolint:funlen // a table
 					as(evidence.Origin).decides("driver-unbound"),
 				says(Verbs, "dpdk-vfio-managed", "DPDK, lib/eal/linux/eal_vfio.c", "not managed by VFIO driver").
 					as(evidence.Vague).speaks("driver-unbound"),
-				says(Verbs, "dpdk-uio", "DPDK, drivers/bus/pci/linux/pci_uio.c", "EAL: Cannot open /sys/class/uio/").any(
+				says(Verbs, "dpdk-uio", "DPDK, drivers/bus/pci/linux/pci_uio.c", "EAL: Cannot open /sys/class/uio").any(
 					"Permission denied", "Read-only file system").as(evidence.Origin).speaks("not-privileged"),
 			},
 			Causes: []Cause{
