@@ -1,23 +1,30 @@
 package forms
 
+import "strings"
+
 // automaton finds many patterns in one pass over a text (Aho and Corasick, 1975). Its transitions
 // are a complete table: a byte of the text costs two loads. Bytes that are in no pattern share a
-// column of the table.
+// column of the table. Only the beginning of a pattern is in the table, which is then much smaller;
+// what follows is compared.
 type automaton struct {
-	column  [256]uint16
-	columns int
-	next    []uint32   // by row and column: the row of the next state, and ends
-	hits    [][]uint16 // patterns that end in a state
+	patterns []string
+	column   [256]uint16
+	columns  int
+	next     []uint32   // by row and column: the row of the next state, and ends
+	hits     [][]uint16 // patterns that end in a state
 }
+
+// headLen is how much of a pattern is in the table: enough to tell most of them apart.
+const headLen = 16
 
 // ends marks a transition to a state in which patterns end.
 const ends = 1 << 31
 
 // newAutomaton returns the automaton of patterns, which are not empty.
 func newAutomaton(patterns []string) *automaton {
-	a := &automaton{columns: 1}
+	a := &automaton{patterns: patterns, columns: 1}
 	for _, p := range patterns {
-		for i := range len(p) {
+		for i := range head(p) {
 			if a.column[p[i]] == 0 {
 				a.column[p[i]] = uint16(a.columns) //nolint:gosec // at most 256
 				a.columns++
@@ -27,7 +34,7 @@ func newAutomaton(patterns []string) *automaton {
 	a.grow()
 	for i, p := range patterns {
 		row := uint32(0)
-		for j := range len(p) {
+		for j := range head(p) {
 			place := row + uint32(a.column[p[j]])
 			if a.next[place] == 0 {
 				a.next[place] = a.grow()
@@ -40,6 +47,9 @@ func newAutomaton(patterns []string) *automaton {
 	a.complete()
 	return a
 }
+
+// head returns how many bytes of a pattern are in the table.
+func head(pattern string) int { return min(len(pattern), headLen) }
 
 // grow adds a state and returns its row.
 func (a *automaton) grow() uint32 {
@@ -88,8 +98,8 @@ func (a *automaton) complete() {
 	}
 }
 
-// scan calls found for each place at which a pattern ends, in the order of the text: end is the
-// position behind it.
+// scan calls found for each place at which a pattern is, for each pattern in the order of the text:
+// end is the position behind it.
 func (a *automaton) scan(text string, found func(pattern uint16, end int)) {
 	row := uint32(0)
 	for i := range len(text) {
@@ -98,8 +108,11 @@ func (a *automaton) scan(text string, found func(pattern uint16, end int)) {
 			continue
 		}
 		row &^= ends
-		for _, p := range *a.ending(row) {
-			found(p, i+1)
+		for _, n := range *a.ending(row) {
+			p := a.patterns[n]
+			if len(p) <= headLen || strings.HasPrefix(text[i+1:], p[headLen:]) {
+				found(n, i+1+len(p)-head(p))
+			}
 		}
 	}
 }
@@ -107,10 +120,18 @@ func (a *automaton) scan(text string, found func(pattern uint16, end int)) {
 // contains reports whether one of the patterns is in the text.
 func (a *automaton) contains(text []byte) bool {
 	row := uint32(0)
-	for _, c := range text {
+	for i, c := range text {
 		row = a.next[row+uint32(a.column[c])]
-		if row&ends != 0 {
-			return true
+		if row&ends == 0 {
+			continue
+		}
+		row &^= ends
+		for _, n := range *a.ending(row) {
+			p := a.patterns[n]
+			rest := len(p) - head(p)
+			if rest == 0 || len(text)-i-1 >= rest && string(text[i+1:i+1+rest]) == p[headLen:] {
+				return true
+			}
 		}
 	}
 	return false

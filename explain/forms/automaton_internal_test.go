@@ -37,6 +37,27 @@ func TestAutomaton(t *testing.T) {
 		check(t, patterns, text)
 	}
 	check(t, []string{"ab", "ab"}, "cab") // the same anchor in two forms
+	// More than the table has of a pattern: another end, none, and a pattern within another one.
+	long := []string{
+		"0123456789abcdefgh",
+		"0123456789abcdefgx",
+		"0123456789abcdef",
+		"9abcdefghij",
+		"789abcdefghijklmnop",
+	}
+	for _, text := range []string{
+		"0123456789abcdefgh", "x0123456789abcdefgy", "0123456789abcdefg0123456789abcdefgx", "0123456789abcdefghijklmnop",
+	} {
+		check(t, long, text)
+	}
+	for _, text := range []string{
+		"0123456789abcdefg", "0123456789abcdefgx", "0123456789abcdefz", "789abcdefghijklmno",
+		"789abcdefghijklmnox",
+	} {
+		check(t, []string{long[0], long[1], long[4]}, text)
+		check(t, []string{long[1]}, text)
+		check(t, []string{long[4]}, text)
+	}
 }
 
 func FuzzAutomaton(f *testing.F) {
