@@ -46,7 +46,8 @@ func TestAutomaton(t *testing.T) {
 		"789abcdefghijklmnop",
 	}
 	for _, text := range []string{
-		"0123456789abcdefgh", "x0123456789abcdefgy", "0123456789abcdefg0123456789abcdefgx", "0123456789abcdefghijklmnop",
+		"0123456789abcdefgh", "x0123456789abcdefgy", "0123456789abcdefg0123456789abcdefgx",
+		"0123456789abcdefghijklmnop",
 	} {
 		check(t, long, text)
 	}
