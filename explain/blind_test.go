@@ -58,6 +58,7 @@ func slugOf(d explain.Document) string {
 func TestQuotedWarnings(t *testing.T) {
 	for text, want := range map[string]string{
 		"[rank0]: Last error:\n[rank0]: Bootstrap : no socket interface found\n":               "interface-choice",
+		"init failed: Last NCCL warning(error): 'Bootstrap : no socket interface found'\n":     "interface-choice",
 		"Last error:\n\nError while creating shared memory segment /dev/shm/nccl-1 (size 9)\n": "shm-too-small",
 		"Last error: Cuda failure 'out of memory'\n":                                           "gpu-memory",
 		"ncclCommInitRank failed: unhandled system error. Last NCCL warning(error) log entry (may be unrelated) " +
@@ -80,8 +81,12 @@ func TestQuotedWarnings(t *testing.T) {
 // A quoted warning of no known form is shown.
 func TestQuotedUnknownWarning(t *testing.T) {
 	const quote = "Last error:\nSome entirely new warning\n"
-	d := explainAll(t, "job.log", "RuntimeError: NCCL error in: NCCLUtils.hpp:9, internal error, NCCL version 2.21.5\n"+
-		quote)
+	d := explainAll(
+		t,
+		"job.log",
+		"RuntimeError: NCCL error in: NCCLUtils.hpp:9, internal error, NCCL version 2.21.5\n"+
+			quote,
+	)
 	if len(d.Unexplained) != 1 || d.Unexplained[0].Text != "Some entirely new warning" {
 		t.Errorf("unexplained = %+v, want the warning", d.Unexplained)
 	}
@@ -115,7 +120,12 @@ func TestResultWithVersion(t *testing.T) {
 	if got := slugOf(explainAll(t, "job.log", bridge+result)); got != "interface-choice" {
 		t.Errorf("with a bridge: first cause = %q", got)
 	}
-	remote := strings.Replace(result, "unhandled system error", "remote process exited or there was a network error", 1)
+	remote := strings.Replace(
+		result,
+		"unhandled system error",
+		"remote process exited or there was a network error",
+		1,
+	)
 	if got := slugOf(explainAll(t, "job.log", remote)); got != "dead-peer" {
 		t.Errorf("remote error: first cause = %q", got)
 	}

@@ -275,6 +275,10 @@ func TestProtocolsOfUCX(t *testing.T) {
 		{"one without", line("n1", "UCX_PROTO_ENABLE=n UCX_TLS=rc") + line("n2", "UCX_TLS=rc"), true},
 		{"two values", line("n1", "UCX_PROTO_ENABLE=n") + line("n2", "UCX_PROTO_ENABLE=y"), true},
 		{"equal", line("n1", "UCX_PROTO_ENABLE=n") + line("n2", "UCX_PROTO_ENABLE=n"), false},
+		{
+			"second without host", line("n1", "UCX_PROTO_ENABLE=n") +
+				"parser.c:2335 UCX  INFO  UCX_* env variables: UCX_TLS=rc\n", false,
+		},
 		{"one host", line("n1", "UCX_PROTO_ENABLE=n") + line("n1", "UCX_TLS=rc"), false},
 		{
 			"an unknown host",
@@ -283,7 +287,9 @@ func TestProtocolsOfUCX(t *testing.T) {
 		{"other variables", line("n1", "UCX_NET_DEVICES=mlx5_0:1") + line("n2", "UCX_NET_DEVICES=mlx5_1:1"), false},
 	} {
 		d := explainAll(t, "job.log", c.log)
-		if got := len(d.Findings) > 0 && d.Findings[0].Rule == "RDX-798"; got != c.want || !got && len(d.Findings) > 0 {
+		if got := len(d.Findings) > 0 &&
+			d.Findings[0].Rule == "RDX-798"; got != c.want ||
+			!got && len(d.Findings) > 0 {
 			t.Errorf("%s: findings %v, want RDX-798: %v", c.name, d.Findings, c.want)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // What is on its way between the goroutines that read, match and store. A batch is small enough for
-// the caches, and has a context to look at and a progress to tell.
+// the caches; the context is checked, and progress reported, once for each.
 const (
 	batchLines   = 1 << 9
 	batchBytes   = 256 << 10

@@ -134,11 +134,15 @@ func TestWatchdogAtBarrier(t *testing.T) {
 // ones and those between nodes have other causes first.
 func TestHangWithinNode(t *testing.T) {
 	log := func(nodes, seq int) string {
-		return fmt.Sprintf("gpu-a:10:10 [0] NCCL INFO comm 0x55d0 rank 0 nRanks 2 nNodes %d localRanks 2 localRank 0 "+
-			"MNNVL 0\ngpu-a:10:10 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC\n"+
-			"[rank0]:[E604 10:00:00.1 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation "+
-			"timeout: WorkNCCL(SeqNum=%d, OpType=ALLREDUCE, NumelIn=64, NumelOut=64, Timeout(ms)=600000) ran for "+
-			"600029 milliseconds before timing out.\n", nodes, seq)
+		return fmt.Sprintf(
+			"gpu-a:10:10 [0] NCCL INFO comm 0x55d0 rank 0 nRanks 2 nNodes %d localRanks 2 localRank 0 "+
+				"MNNVL 0\ngpu-a:10:10 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC\n"+
+				"[rank0]:[E604 10:00:00.1 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation "+
+				"timeout: WorkNCCL(SeqNum=%d, OpType=ALLREDUCE, NumelIn=64, NumelOut=64, Timeout(ms)=600000) ran for "+
+				"600029 milliseconds before timing out.\n",
+			nodes,
+			seq,
+		)
 	}
 	for _, c := range []struct {
 		nodes, seq int
@@ -176,7 +180,7 @@ func TestTestsAlone(t *testing.T) {
 		{"with results", head + head + rank(0, 0, 7) + rank(0, 0, 8) + result + result, "RDX-721"},
 		{"groups", head + rank(0, 0, 7) + rank(0, 1, 8) + result, ""},
 		{
-			"after each other", head + rank(0, 0, 7) + rank(1, 0, 8) + result + result + head + rank(0, 0, 7) + result,
+			"after each other", head + rank(0, 0, 7) + rank(1, 0, 8) + result + result + head + rank(0, 0, 9) + result,
 			"",
 		},
 	} {

@@ -119,7 +119,7 @@ func oddAddress(s string) string {
 	return ""
 }
 
-// unreachable says why nodes can't reach an address that another one told them, "" if they may.
+// unreachable returns why nodes can't reach an address that another one gave them, "" if they may.
 func unreachable(f *facts.Facts, address string) string {
 	if why := oddAddress(address); why != "" {
 		return why

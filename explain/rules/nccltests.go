@@ -38,7 +38,8 @@ func testsHosts(f *facts.Facts) (hosts map[string]bool, ranks int, first *eviden
 	return hosts, ranks, first
 }
 
-// firstRanks returns a line of each process that says that it has rank 0.
+// firstRanks returns a line of each process of a job that says that it has rank 0: a process after
+// a result is of a later job.
 func firstRanks(f *facts.Facts) []*evidence.Event {
 	var list []*evidence.Event
 	seen := map[string]bool{}
@@ -46,10 +47,23 @@ func firstRanks(f *facts.Facts) []*evidence.Event {
 		process := e.Fields["host"] + " " + e.Fields["pid"]
 		if e.Fields["rank"] == "0" && e.Fields["group"] == "0" && e.Fields["pid"] != "" && !seen[process] {
 			seen[process] = true
-			list = append(list, e)
+			if len(list) == 0 || !resultBetween(f, list[0], e) {
+				list = append(list, e)
+			}
 		}
 	}
 	return list
+}
+
+// resultBetween reports whether nccl-tests printed a result between two lines of a file.
+func resultBetween(f *facts.Facts, first, last *evidence.Event) bool {
+	for e := range f.Store.Of(evidence.NCCLTestsResult) {
+		p, from, to := e.Place, first.Place, last.Place
+		if p.File == from.File && from.File == to.File && from.Line < p.Line && p.Line < to.Line {
+			return true
+		}
+	}
+	return false
 }
 
 // secondHead returns the second of two heads of nccl-tests that stand together, nil if there is

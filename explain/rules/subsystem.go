@@ -44,22 +44,41 @@ func subsystems() []subsystem {
 			},
 			defect,
 		}},
-		{"coll_net", "CollNet (SHARP)", []Cause{{
-			Slug: "sharp", Title: "the aggregation manager (sharp_am) doesn't run, is full, or the fabric has no SHARP",
-			Weight: usual, Decide: "systemctl status sharp_am; NCCL_COLLNET_ENABLE=0 to test", Remedy: "sharp_am",
-		}, defect}},
-		{"transport/p2p", "peer to peer between GPUs", []Cause{
-			{
-				Slug: "gpu-p2p", Title: "peer to peer between these GPUs doesn't work: IOMMU, ACS, a VM, or their kind",
-				Weight: usual, Decide: "NCCL_P2P_DISABLE=1 to test; nvidia-smi topo -p2p r",
-				Remedy: "IOMMU and ACS off on bare metal, else NCCL_P2P_DISABLE=1",
+		{
+			"coll_net",
+			"CollNet (SHARP)",
+			[]Cause{
+				{
+					Slug:   "sharp",
+					Title:  "the aggregation manager (sharp_am) doesn't run, is full, or the fabric has no SHARP",
+					Weight: usual,
+					Decide: "systemctl status sharp_am; NCCL_COLLNET_ENABLE=0 to test",
+					Remedy: "sharp_am",
+				},
+				defect,
 			},
-			{
-				Slug: "gpu-ipc", Title: "memory of a GPU can't be shared between these processes", Weight: rare,
-				Decide: "do the ranks run in different containers or users?", Remedy: "a common IPC and PID namespace",
+		},
+		{
+			"transport/p2p",
+			"peer to peer between GPUs",
+			[]Cause{
+				{
+					Slug:   "gpu-p2p",
+					Title:  "peer to peer between these GPUs doesn't work: IOMMU, ACS, a VM, or their kind",
+					Weight: usual,
+					Decide: "NCCL_P2P_DISABLE=1 to test; nvidia-smi topo -p2p r",
+					Remedy: "IOMMU and ACS off on bare metal, else NCCL_P2P_DISABLE=1",
+				},
+				{
+					Slug:   "gpu-ipc",
+					Title:  "memory of a GPU can't be shared between these processes",
+					Weight: rare,
+					Decide: "do the ranks run in different containers or users?",
+					Remedy: "a common IPC and PID namespace",
+				},
+				defect,
 			},
-			defect,
-		}},
+		},
 		{"shm", "shared memory", []Cause{{
 			Slug: "shm-too-small", Title: "/dev/shm is too small, or full", Weight: usual,
 			Decide: "df -h /dev/shm in the container", Remedy: "--shm-size=16g, or --ipc=host",
@@ -68,7 +87,7 @@ func subsystems() []subsystem {
 			Slug: "topology-defect", Title: "this release of the library doesn't know such a machine", Weight: rare,
 			Decide: "NCCL_TOPO_DUMP_FILE=topo.xml; a newer release", Remedy: "a newer NCCL or RCCL",
 		}}},
-		{"gin", "GPU-initiated networking", []Cause{{
+		{"/gin", "GPU-initiated networking", []Cause{{
 			Slug: "gin-unsupported", Title: "cards, driver or CUDA lack what GPU-initiated networking needs",
 			Weight: usual,
 			Decide: "NCCL_GIN_ENABLE=0 to test; the release of rdma-core and of the card's firmware",
@@ -96,17 +115,23 @@ func unknownWarning(f *facts.Facts, findings []Finding) []Finding {
 	list := subsystems()
 	for _, x := range of(f, evidence.NCCLWarn) {
 		for _, part := range list {
-			if explained[x.Event] || !strings.Contains(x.Event.Fields["source"], part.part) {
+			if explained[x.Event] || !strings.Contains("/"+x.Event.Fields["source"], part.part) {
 				continue
 			}
 			c := &candidates{}
 			for _, cause := range part.causes {
 				c.add(cause.Slug, cause.Title, cause.Weight).todo(cause.Decide, cause.Remedy)
 			}
-			return []Finding{{
-				What: where(x) + ": " + part.what + ": " + x.Event.Text, Failure: x, Events: []*evidence.Event{x.Event},
-				Causes: c.causes(),
-			}}
+			return []Finding{
+				{
+					What: where(
+						x,
+					) + ": " + part.what + ": " + x.Event.Text,
+					Failure: x,
+					Events:  []*evidence.Event{x.Event},
+					Causes:  c.causes(),
+				},
+			}
 		}
 	}
 	return nil

@@ -34,7 +34,8 @@ func findUCXProtocols(f *facts.Facts) []Finding {
 			seen = append(seen, e)
 		}
 	}
-	if len(seen) < 2 || seen[0].Process.Host == "" || seen[0].Process.Host == seen[1].Process.Host {
+	if len(seen) < 2 || seen[0].Process.Host == "" || seen[1].Process.Host == "" ||
+		seen[0].Process.Host == seen[1].Process.Host {
 		return nil
 	}
 	c := &candidates{}

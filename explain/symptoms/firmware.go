@@ -11,7 +11,7 @@ const (
 	fwReset  = "Mellanox/mstflint, small_utils/mstfwreset.py"
 )
 
-// firmwareSymptoms are about the tools for the firmware of cards, on a host of its own.
+// firmwareSymptoms are about the tools for the cards' firmware.
 func firmwareSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
@@ -32,10 +32,15 @@ func firmwareSymptoms() []Symptom { //nolint:funlen // a table
 					decides("card-firmware"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "wrong-device", "no such device: mst isn't started, or the name or address is another one",
+				maybe(
+					Usual,
+					"wrong-device",
+					"no such device: mst isn't started, or the name or address is another one",
 					"mst status -v; lspci -d 15b3:; ls /dev/mst",
 					"mst start, or the PCI address instead (mstflint -d 04:00.0)",
-					onErrno(Strong, "errno 2: no such file", "2"), onText(Strong, "No such file", "no such file")),
+					onErrno(Strong, "errno 2: no such file", "2"),
+					onText(Strong, "No such file", "no such file"),
+				),
 				maybe(Usual, "not-privileged", "the user may not read the card's configuration space",
 					"id; in a container: is /sys the host's?", "as root, in a privileged container",
 					onText(Strong, "ermission denied", "permission denied"), onErrno(Strong, "errno 13", "13", "1")),
@@ -47,9 +52,14 @@ func firmwareSymptoms() []Symptom { //nolint:funlen // a table
 					"mstflint -v; the release notes", "a newer mstflint or MFT",
 					onText(Strong, "nsupported", "the device or flash is unsupported"),
 					onText(Strong, "UNSUPPORTED", "the device or flash is unsupported")),
-				maybe(Rare, "card-firmware", "the card's firmware doesn't run: flash recovery (livefish), or no answer",
-					"lspci: Flash Recovery; dmesg of the driver", "burn the firmware; a cold start",
-					onText(Hint, "CR_ERROR", "the card's registers can't be read")),
+				maybe(
+					Rare,
+					"card-firmware",
+					"the card's firmware doesn't run: flash recovery (livefish), or no answer",
+					"lspci: Flash Recovery; dmesg of the driver",
+					"burn the firmware; a cold start",
+					onText(Hint, "CR_ERROR", "the card's registers can't be read"),
+				),
 			},
 		},
 		{
@@ -61,21 +71,27 @@ func firmwareSymptoms() []Symptom { //nolint:funlen // a table
 				says(Kernel, "flint-psid", fwOps, "PSID mismatch. The PSID on ").decides("firmware-image"),
 				says(Kernel, "flint-psid-locked", fwOps+"/fsctrl_ops.cpp",
 					"Changing PSID is not supported under controlled FW").decides("firmware-image"),
-				says(Kernel, "flint-signature", fwComps, "Rejected authentication").decides("firmware-image"),
+				says(Kernel, "flint-signature", fwComps, "Rejected authentication", "-E- ").decides("firmware-image"),
 				says(Kernel, "flint-not-secured", fwComps, "The firmware image is not secured").
 					decides("firmware-image"),
-				says(Kernel, "flint-forbidden", fwComps, "Forbidden version rejected").decides("firmware-image"),
+				says(
+					Kernel,
+					"flint-forbidden",
+					fwComps,
+					"Forbidden version rejected",
+					"-E- ",
+				).decides("firmware-image"),
 				says(Kernel, "flint-rejected", fwComps, "FW burn rejected: ").speaks("firmware-image"),
 				says(Kernel, "flint-old-format", fwOps+"/fsctrl_ops.cpp",
 					"does not have a signature or does not support FW control").speaks("firmware-image"),
 				says(Kernel, "flint-verify", fwFlint, "FW image verification failed").speaks("firmware-image"),
-				says(Kernel, "flint-protected", fwOps, "Flash is write protected").decides("flash-protected"),
+				says(Kernel, "flint-protected", fwOps, "Flash is write protected", "-E- ").decides("flash-protected"),
 				says(Kernel, "flint-protection", fwOps, "Failed to disable flash write protection").
 					speaks("flash-protected"),
 				says(Kernel, "flint-cache", fwFlint, "Failed to issue image cache request to driver").
 					speaks("driver-not-loaded"),
 				says(Kernel, "flint-semaphore", fwComps, "Failed to lock flash semaphore").speaks("flash-busy"),
-				says(Kernel, "flint-activate", fwOps, "FW reset required").speaks("flash-busy"),
+				says(Kernel, "flint-activate", fwOps, "FW reset required", "-E- ").speaks("flash-busy"),
 				says(Kernel, "flint-burning", fwFlint, "-E- Burning ", " failed: ").as(evidence.Vague),
 				says(Kernel, "flint-burn", "Mellanox/mstflint, flint/subcommands.cpp", "-E- Burn failed: ").
 					as(evidence.Vague),
@@ -115,8 +131,13 @@ func firmwareSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("not-privileged"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "setting-invalid", "this card or its firmware doesn't have the parameter or value",
-					"mlxconfig -d DEVICE show_confs; mlxconfig -d DEVICE q", "a parameter of the list; newer firmware"),
+				maybe(
+					Usual,
+					"setting-invalid",
+					"this card or its firmware doesn't have the parameter or value",
+					"mlxconfig -d DEVICE show_confs; mlxconfig -d DEVICE q",
+					"a parameter of the list; newer firmware",
+				),
 				maybe(Usual, "driver-firmware", "the firmware is too old, or its stored configuration is damaged",
 					"flint -d DEVICE q; dmesg", "newer firmware, then mlxconfig -d DEVICE reset"),
 				maybe(Rare, "not-privileged",
@@ -125,10 +146,13 @@ func firmwareSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-823", Name: "firmware-reset", Title: "the card was not reset",
+			ID:    "RDX-823",
+			Name:  "firmware-reset",
+			Title: "the card was not reset",
 			Explanation: "The reset stops the driver on all functions and hosts of the card, resets PCIe, and starts " +
 				"them again. DPUs, cards with several hosts and drivers of others need more than that.",
-			Sources: []string{fwReset, "Mellanox/mstflint#830"}, Standing: evidence.Failed,
+			Sources:  []string{fwReset, "Mellanox/mstflint#830"},
+			Standing: evidence.Failed,
 			Lines: []Line{
 				says(Kernel, "fwreset-failed", fwReset, "Firmware reset failed, retry operation or reboot machine"),
 				says(Kernel, "fwreset-register", fwReset, "Failed to send Register MFRL"),

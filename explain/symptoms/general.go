@@ -43,25 +43,31 @@ func startErrors() []General {
 			[]string{
 				"undefined symbol: ",
 				"symbol lookup error: ",
-				"version `GLIBC",
-				"version `CXXABI",
-				"version `IBVERBS",
-				"version `EFA_",
-				"version `MLX5_",
 			},
 			[]Cause{otherVersions},
 		},
 		{
+			[]string{"version `GLIBC", "version `CXXABI", "version `IBVERBS", "version `EFA_", "version `MLX5_"},
+			[]Cause{
+				usually(
+					"library-too-old",
+					"a library that is found is older than the one that the program was built with",
+					"ldd, or LD_DEBUG=libs; the library's path and package",
+					"the newer library first in the search path, or a build for this system",
+				),
+			},
+		},
+		{
 			// the kernel's errors of execve
 			[]string{"Exec format error", "exec format error"},
-			[]Cause{usually("image", "the program is built for another architecture than this machine's",
+			[]Cause{usually("image-arch", "the program is built for another architecture than this machine's",
 				"file PROGRAM; uname -m", "a build, or an image, for this architecture")},
 		},
 		{
 			[]string{": command not found", "executable file not found in $PATH", ": not found in PATH"},
 			[]Cause{
 				usually(
-					"image",
+					"missing-library",
 					"the program isn't in the image, or not in the PATH of this process",
 					"command -v PROGRAM on the node and in the container",
 					"install it, or set PATH where the job starts",
@@ -77,7 +83,6 @@ func startErrors() []General {
 				"Authentication refused: bad ownership",
 				"Too many authentication failures",
 				"REMOTE HOST IDENTIFICATION HAS CHANGED",
-				"passwordless ssh",
 			},
 			[]Cause{
 				usually(
@@ -138,18 +143,24 @@ func runErrors() []General {
 			[]string{"Read-only file system"},
 			[]Cause{
 				usually(
-					"image",
+					"folder-not-writable",
 					"the file system is mounted read-only",
 					"findmnt -T PATH",
-					"another folder, or mount it "+
-						"for writing",
+					"another folder, or mount it for writing",
 				),
 			},
 		},
 		{
-			[]string{"No space left on device", "Disk quota exceeded", "disk quota exceeded"},
-			[]Cause{usually("shm-too-small", "a file system is full, or a quota: a disk, /tmp, /run or /dev/shm",
-				"df -h and df -i of the path; quota", "space, or another folder; --shm-size for containers")},
+			[]string{
+				"No space left on device",
+				"no space left on device",
+				"Disk quota exceeded",
+				"disk quota exceeded",
+			},
+			[]Cause{
+				usually("disk-full", "a file system is full, or a quota is used up: a disk, /tmp, /run or /dev/shm",
+					"df -h and df -i of the path; quota", "space, or another folder; --shm-size for containers"),
+			},
 		},
 		{
 			[]string{"OOMKilled", "oom-kill", "Out of memory: Killed", "out of memory (allocating"},
@@ -157,7 +168,7 @@ func runErrors() []General {
 				"dmesg; the limit of the pod or of Slurm", "more memory, or a smaller job")},
 		},
 		{
-			[]string{"Permission denied"},
+			[]string{"Permission denied", ": permission denied"},
 			[]Cause{
 				usually(
 					"not-privileged",

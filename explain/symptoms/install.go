@@ -25,9 +25,20 @@ func installSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(Kernel, "ofed-failed", inOFED, "Failed to install MLNX_OFED_LINUX").as(evidence.Failed),
 				says(Kernel, "ofed-install-doca", inOFED, "Failed to install DOCA").as(evidence.Failed),
-				says(Kernel, "ofed-build", inOFED, "Failed to build MLNX_OFED_LINUX for ").with("kernel", "LINUX for ").
+				says(
+					Kernel,
+					"ofed-build",
+					inOFED,
+					"Failed to build MLNX_OFED_LINUX for ",
+				).with("kernel", "LINUX for ").
 					speaks("driver-kernel"),
-				says(Kernel, "ofed-build-package", inOFED, "Failed to build mlnx-").not(" DEB").speaks("driver-kernel"),
+				says(
+					Kernel,
+					"ofed-build-package",
+					inOFED,
+					"Failed to build mlnx-",
+				).not(" DEB").
+					speaks("driver-kernel"),
 				says(Kernel, "ofed-executing", inOFED, `ERROR: Failed executing "`, "MLNX_OFED").as(evidence.Failed).
 					speaks("driver-kernel"),
 				says(Kernel, "ofed-package", inOFED, "mlnx-ofed-kernel-", " installation failed!").
@@ -38,24 +49,39 @@ func installSymptoms() []Symptom { //nolint:funlen // a table
 					decides("driver-kernel"),
 				says(Kernel, "ofed-kernel", inOFED, "kernel is installed, but do not have drivers available").
 					decides("driver-kernel"),
-				says(Kernel, "ofed-required", inOFED, "required packages", " are missing").any("MLNX", "DOCA", "OFED").
+				says(
+					Kernel,
+					"ofed-required",
+					inOFED,
+					"required packages",
+					" are missing",
+				).any("MLNX", "DOCA", "OFED").
 					speaks("package-broken"),
 				says(Kernel, "dkms-status", inDKMS, "Bad return status for module build on kernel").
 					speaks("driver-kernel"),
 				says(Kernel, "dkms-headers", inDKMS, "Your kernel headers for kernel ", "cannot be found").
 					decides("kernel-headers"),
-				says(Kernel, "dkms-source", inDKMS, "Missing the source directory or the symbolic link pointing to it",
-					" is broken!").speaks("package-broken"),
-				says(Kernel, "dkms-exclusive", inDKMS, "does not match this kernel", "exclusive").
+				says(
+					Kernel,
+					"dkms-source",
+					inDKMS,
+					"Missing the source directory or the symbolic link pointing to it",
+					" is broken!",
+				).speaks("package-broken"),
+				says(Kernel, "dkms-exclusive", inDKMS, "includes a BUILD_EXCLUSIVE directive").
+					any("mlnx", "iser", "isert", "srp", "knem", "xpmem", "kernel-mft").
 					decides("driver-kernel"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "driver-kernel",
+				maybe(
+					Usual,
+					"driver-kernel",
 					"this release of the driver doesn't support the running kernel or distribution: the kernel was "+
 						"updated, or isn't one of the distribution, or has these drivers built in",
 					"uname -r; the release notes: supported kernels; grep MLX5_CORE= /boot/config-$(uname -r) (m, "+
 						"not y)",
-					"a release for this kernel with --add-kernel-support, or the kernel's own drivers with rdma-core"),
+					"a release for this kernel with --add-kernel-support, or the kernel's own drivers with rdma-core",
+				),
 				maybe(Rare, "kernel-headers", "the headers of the running kernel aren't installed, or the compiler "+
 					"isn't",
 					"ls /lib/modules/$(uname -r)/build",
@@ -84,8 +110,14 @@ func installSymptoms() []Symptom { //nolint:funlen // a table
 					"not installable", "is to be installed").speaks("package-broken"),
 				says(Kernel, "apt-unmet-verbs", inDPKG, "Depends: libibverbs", "is to be installed").
 					speaks("package-broken"),
-				says(Kernel, "dnf-conflict", "dnf", "conflicts with file from package ").any("libibverbs", "rdma-core",
-					"mlnx", "librdmacm", "infiniband-diags", "perftest").speaks("version-mismatch"),
+				says(
+					Kernel,
+					"dnf-conflict",
+					"dnf",
+					"conflicts with file from package ",
+				).any("libibverbs", "rdma-core",
+					"mlnx", "librdmacm", "infiniband-diags", "perftest").
+					speaks("version-mismatch"),
 			},
 			Causes: []Cause{
 				maybe(Usual, "package-broken",
@@ -110,8 +142,14 @@ func installSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Failed,
 			Lines: []Line{
-				says(Kernel, "openibd-missing", inOFED, " does not exist, skipping...").speaks("module-missing"),
-				says(Kernel, "openibd-foreign", inOFED, "belong to a kernel which is not a part of MLNX").
+				says(
+					Kernel,
+					"openibd-missing",
+					inOFED,
+					" does not exist, skipping...",
+					"Module ",
+				).speaks("module-missing"),
+				says(Kernel, "openibd-foreign", inOFED, "which is not a part of MLNX", " belong to ").
 					speaks("module-build"),
 				says(Kernel, "openibd-foreign-doca", inOFED, "does not belong to MLNX").speaks("module-build"),
 				says(Kernel, "openibd-load", inOFED, "Failed loading kernel module "),
@@ -121,15 +159,18 @@ func installSymptoms() []Symptom { //nolint:funlen // a table
 				says(Kernel, "openibd-unload", inOFED, "Unloading ib_", "FAILED").speaks("driver-restart"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "module-missing", "OFED has no modules for the running kernel",
+				maybe(
+					Usual,
+					"module-missing",
+					"OFED has no modules for the running kernel",
 					"uname -r; find /lib/modules/$(uname -r) -name 'mlx5_core.ko*'",
 					"build OFED for this kernel (--add-kernel-support or DKMS), or boot the kernel that it was built "+
-						"for"),
+						"for",
+				),
 				maybe(Usual, "module-build",
 					"the modules are those of the kernel or of another OFED, not the ones that openibd wants",
 					"modinfo mlx5_core ib_core: filename, version; dmesg: Unknown symbol, disagrees about version",
-					"install OFED's modules again (depmod -a; weak-modules), or FORCE=1 in "+
-						"/etc/infiniband/openib.conf"),
+					"install OFED's modules again (depmod -a; weak-modules), or /etc/init.d/openibd force-restart"),
 				maybe(Rare, "driver-restart", "modules are in use, so the old ones stay", "lsmod | grep ib_core",
 					"stop what uses them, or reboot"),
 			},

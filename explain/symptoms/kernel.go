@@ -90,9 +90,8 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-584", Name: "kernel-lockdown", Title: "the kernel's lockdown refuses a direct access to hardware",
-			Explanation: "With secure boot the kernel is locked down: tools that write the configuration space of a " +
-				"card, " +
-				"such as older mstflint, can't.",
+			Explanation: "With secure boot the kernel is locked down: tools that write the configuration space of " +
+				"a card, such as older mstflint, can't.",
 			Sources:  []string{"kernel_lockdown(7)", "Linux, security/lockdown/lockdown.c"},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -127,8 +126,7 @@ func kernelNVMe() []Symptom { //nolint:funlen // a table
 			ID: "RDX-586", Name: "vf-pending",
 			Title: "the driver refuses to change virtual functions: another change hangs",
 			Explanation: "The card or its driver has not finished an earlier change. A process that writes " +
-				"sriov_numvfs " +
-				"hangs with it.",
+				"sriov_numvfs hangs with it.",
 			Sources:  []string{"Linux, drivers/net/ethernet/intel/i40e/i40e_virtchnl_pf.c"},
 			Standing: evidence.Failed,
 			Lines: []Line{

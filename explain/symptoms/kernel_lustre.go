@@ -14,8 +14,7 @@ func storageTools() []Symptom {
 			ID: "RDX-861", Name: "lustre-tools", Title: "a tool of Lustre could not start LNet or mount the file " +
 				"system",
 			Explanation: "The tools name the error number of the kernel. The first lines of LNetError and " +
-				"LustreError " +
-				"in dmesg say what failed.",
+				"LustreError in dmesg say what failed.",
 			Sources: []string{
 				luMount, luLctl, "Seagate/cortx-motr#9", "whamcloud/Online-Help#35", "Seagate/cortx-motr#17",
 			},

@@ -63,6 +63,10 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 				says(Kernel, "format-unknown-private", knModule, "nknown symbol __ib_"),
 				says(Kernel, "format-unknown-cm", knModule, "nknown symbol rdma_"),
 				says(Kernel, "format-unknown-mlx5", knModule, "nknown symbol mlx5_"),
+				says(Kernel, "format-other", knModule, "disagrees about version of symbol ").any(rdmaModules()...).
+					not("ib_register_peer", "ib_unregister_peer"),
+				says(Kernel, "format-unknown-other", knModule, "nknown symbol ").any(rdmaModules()...).
+					not("ib_register_peer", "ib_unregister_peer"),
 			},
 			Causes: []Cause{
 				maybe(Common+Strong, "module-build", "the module was built against another RDMA stack than the "+
@@ -117,8 +121,13 @@ func kernelModules() []Symptom { //nolint:funlen // a table
 					"incompatible dma mapping version"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "peermem-build", "the module was built for another ib_core or NVIDIA driver",
-					"dmesg | grep -i peer; modinfo nvidia_peermem", "reinstall the driver after OFED, or use DMA-BUF"),
+				maybe(
+					Usual,
+					"peermem-build",
+					"the module was built for another ib_core or NVIDIA driver",
+					"dmesg | grep -i peer; modinfo nvidia_peermem",
+					"reinstall the driver after OFED, or use DMA-BUF",
+				),
 				maybe(Rare, "gdr-off",
 					"the GPU's memory can't be pinned: not enough BAR1, another allocator, or the process is ending",
 					"nvidia-smi -q: BAR1",
@@ -185,9 +194,12 @@ func kernelHost() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-578", Name: "kernel-memory", Title: "the kernel could not allocate memory",
+			ID:          "RDX-578",
+			Name:        "kernel-memory",
+			Title:       "the kernel could not allocate memory",
 			Explanation: "Large contiguous blocks are rare on a node that has run for long; queues of cards need them.",
-			Sources:     []string{"Linux, mm/page_alloc.c"}, Standing: evidence.Failed,
+			Sources:     []string{"Linux, mm/page_alloc.c"},
+			Standing:    evidence.Failed,
 			Lines: []Line{
 				says(Kernel, "page-allocation", "Linux, mm/page_alloc.c",
 					"page allocation failure: order:").as(evidence.Vague),
@@ -201,9 +213,12 @@ func kernelHost() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-579", Name: "machine-check", Title: "the hardware reported an uncorrected error of CPU or memory",
+			ID:          "RDX-579",
+			Name:        "machine-check",
+			Title:       "the hardware reported an uncorrected error of CPU or memory",
 			Explanation: "Keep jobs off the node until the part is replaced.",
-			Sources:     []string{"Linux, arch/x86/kernel/cpu/mce", "Linux, drivers/edac"}, Standing: evidence.Origin,
+			Sources:     []string{"Linux, arch/x86/kernel/cpu/mce", "Linux, drivers/edac"},
+			Standing:    evidence.Origin,
 			Lines: []Line{
 				says(Kernel, "mce-event", "Linux, arch/x86/kernel/cpu/mce",
 					"mce: [Hardware Error]: Machine check").not("events logged"),
@@ -228,7 +243,12 @@ func kernelGPU() []Symptom {
 				says(Kernel, "gpu-fallen", "NVIDIA, kernel driver", "GPU has fallen off the bus").not("Xid"),
 				says(Kernel, "gpu-fallen-lines", "NVIDIA, kernel driver", "fallen off the bus and is not responding",
 					"NVRM: "),
-				says(Kernel, "gpu-mismatch", "NVIDIA, kernel driver", "NVRM: API mismatch").decides("driver-mismatch"),
+				says(
+					Kernel,
+					"gpu-mismatch",
+					"NVIDIA, kernel driver",
+					"NVRM: API mismatch",
+				).decides("driver-mismatch"),
 				says(Kernel, "gpu-rm-init", "NVIDIA, kernel driver", "RmInitAdapter failed", "NVRM: "),
 				says(Kernel, "gpu-lost-nvml", "NVIDIA, NVML", "GPU is lost", "NVML: "),
 			},
@@ -267,8 +287,8 @@ func kernelGPU() []Symptom {
 		},
 		{
 			ID: "RDX-582", Name: "nvswitch", Title: "NVSwitch or Fabric Manager reports a fault",
-			Explanation: "GPUs of an NVSwitch system need Fabric Manager of the driver's release; fatal SXids " +
-				"stop all GPUs.",
+			Explanation: "GPUs of an NVSwitch system need Fabric Manager of the driver's release; fatal SXids stop " +
+				"all GPUs.",
 			Sources: []string{"NVIDIA, Fabric Manager user guide"}, Standing: evidence.Origin,
 			Lines: []Line{
 				says(Kernel, "sxid", "NVIDIA, nvidia-nvswitch", "nvidia-nvswitch", "SXid (PCI:", "Fatal"),
@@ -286,5 +306,29 @@ func kernelGPU() []Symptom {
 					"nv-fabricmanager --version; nvidia-smi", "the same release"),
 			},
 		},
+	}
+}
+
+// rdmaModules are texts in names of modules and symbols of RDMA cards and of what uses them.
+func rdmaModules() []string {
+	return []string{
+		"mlx",
+		"bnxt",
+		"irdma",
+		"i40iw",
+		"ice: ",
+		"qedr",
+		"hns_roce",
+		"efa: ",
+		"ib_core",
+		"ib_uverbs",
+		"rdma_",
+		"nvme_rdma",
+		"nvmet_rdma",
+		"rpcrdma",
+		"ib_isert",
+		"ib_iser",
+		"ib_srp",
+		"ko2iblnd",
 	}
 }

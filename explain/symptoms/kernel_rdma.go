@@ -28,10 +28,15 @@ func kernelUsers() []Symptom {
 					decides("rdma-active"),
 			},
 			Causes: []Cause{
-				maybe(Common, "rdma-active", "RDMA is active on this interface: its driver (irdma) holds the queues",
+				maybe(
+					Common,
+					"rdma-active",
+					"RDMA is active on this interface: its driver (irdma) holds the queues",
 					"rdma link; lsmod | grep irdma",
 					"where RDMA isn't used, keep irdma from loading (module_blacklist=irdma) or devlink dev param set "+
-						"PCI name enable_roce value false; else change channels before irdma loads"),
+						"pci/ADDRESS name enable_roce value false cmode runtime (enable_iwarp where it is iWARP); "+
+						"else change channels before irdma loads",
+				),
 			},
 		},
 		{
@@ -45,24 +50,31 @@ func kernelUsers() []Symptom {
 					"changed security contexts after opening file descriptor").decides("program-usage"),
 			},
 			Causes: []Cause{
-				maybe(Common, "program-usage",
+				maybe(
+					Common,
+					"program-usage",
 					"the program opens RDMA as one user and uses it as another (setuid, or passed to another process)",
 					"the name and number of the process in the line; its options for a user",
 					"open RDMA after the change of user, or run the program as that user: a newer release, or no "+
-						"change"),
+						"change",
+				),
 			},
 		},
 		{
 			ID: "RDX-829", Name: "irdma-reset", Title: "irdma asked for a reset of the Intel card",
 			Explanation: "Host memory cache errors and events that the control queue doesn't answer end in a reset " +
-				"of " +
-				"the whole function: its Ethernet interface goes down, too.",
+				"of the whole function: its Ethernet interface goes down, too.",
 			Sources: []string{
 				"Linux, drivers/infiniband/hw/irdma/hw.c", "intel/ethernet-linux-ice#12",
 			},
 			Standing: evidence.Origin,
 			Lines: []Line{
-				says(Kernel, "irdma-hmc", "Linux, drivers/infiniband/hw/irdma/hw.c", "HMC Error ").any("irdma", "ice "),
+				says(
+					Kernel,
+					"irdma-hmc",
+					"Linux, drivers/infiniband/hw/irdma/hw.c",
+					"HMC Error ",
+				).any("irdma", "ice "),
 				says(Kernel, "ice-oicr", "intel/ethernet-linux-ice", "OICR event notification: oicr"),
 			},
 			Causes: []Cause{

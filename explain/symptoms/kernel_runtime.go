@@ -19,14 +19,17 @@ func kernelCardsMore() []Symptom {
 	return slices.Concat(kernelStart(), kernelRuntime(), kernelMounts(), storageTools())
 }
 
-func kernelStart() []Symptom {
+func kernelStart() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-849", Name: "mlx4-start", Title: "mlx4_core could not start a ConnectX-3 or older card",
+			ID:    "RDX-849",
+			Name:  "mlx4-start",
+			Title: "mlx4_core could not start a ConnectX-3 or older card",
 			Lasts: true,
 			Explanation: "The driver sets the firmware up step by step and ends at the first step that fails. Newer " +
 				"OFED releases don't have these cards any more (4.9 is the last).",
-			Sources: []string{knMlx4 + "/main.c", knMlx4 + "/fw.c", knMlx4 + "/cmd.c"}, Standing: evidence.Origin,
+			Sources:  []string{knMlx4 + "/main.c", knMlx4 + "/fw.c", knMlx4 + "/cmd.c"},
+			Standing: evidence.Origin,
 			Lines: []Line{
 				says(Kernel, "mlx4-semaphore", knMlx4+"/main.c", "Failed to obtain HW semaphore, aborting").
 					speaks("card-firmware"),
@@ -45,8 +48,21 @@ func kernelStart() []Symptom {
 					decides("port-link-type"),
 				says(Kernel, "mlx4-type", knMlx4+"/main.c", "Requested port type for port ",
 					"is not supported on this HCA").as(evidence.Failed).speaks("port-link-type"),
-				says(Kernel, "mlx4-status", knMlx4+"/cmd.c", " failed: fw status = 0x", "mlx4_core").as(evidence.Vague),
-				says(Kernel, "mlx4-probe", "Linux, drivers/base/dd.c", "mlx4_core", ": probe of ", "failed with error").
+				says(
+					Kernel,
+					"mlx4-status",
+					knMlx4+"/cmd.c",
+					" failed: fw status = 0x",
+					"mlx4_core",
+				).as(evidence.Vague),
+				says(
+					Kernel,
+					"mlx4-probe",
+					"Linux, drivers/base/dd.c",
+					"mlx4_core",
+					": probe of ",
+					"failed with error",
+				).
 					as(evidence.Vague),
 			},
 			Causes: []Cause{
@@ -63,16 +79,31 @@ func kernelStart() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-850", Name: "bnxt-re-setup", Title: "bnxt_re could not set up RDMA on a Broadcom card",
+			ID:    "RDX-850",
+			Name:  "bnxt-re-setup",
+			Title: "bnxt_re could not set up RDMA on a Broadcom card",
 			Lasts: true,
 			Explanation: "bnxt_re works above bnxt_en of the same package: the names of its steps follow. The error " +
 				"numbers are in hexadecimal and negative (0xffffffa1 is -95).",
-			Sources: []string{knBnxR + "/main.c"}, Standing: evidence.Origin,
+			Sources:  []string{knBnxR + "/main.c"},
+			Standing: evidence.Origin,
 			Lines: []Line{
 				says(Kernel, "bnxt-netdev", knBnxR+"/main.c", "Failed to register with netedev"),
 				says(Kernel, "bnxt-chip", knBnxR+"/main.c", "Failed to get chip context"),
-				says(Kernel, "bnxt-vectors", knBnxR+"/main.c", "Failed to get MSI-X vectors").speaks("resource-limit"),
-				says(Kernel, "bnxt-rcfw", knBnxR+"/main.c", "Failed to enable RCFW channel").speaks("card-firmware"),
+				says(
+					Kernel,
+					"bnxt-vectors",
+					knBnxR+"/main.c",
+					"Failed to get MSI-X vectors",
+				).any("bnxt").
+					speaks("resource-limit"),
+				says(
+					Kernel,
+					"bnxt-rcfw",
+					knBnxR+"/main.c",
+					"Failed to enable RCFW channel",
+				).any("bnxt").
+					speaks("card-firmware"),
 				says(Kernel, "bnxt-creq", knBnxR+"/main.c", "Failed to allocate CREQ").speaks("card-firmware"),
 				says(Kernel, "bnxt-context", knBnxR+"/main.c", "Failed to allocate QPLIB context").
 					speaks("host-memory"),
@@ -84,13 +115,29 @@ func kernelStart() []Symptom {
 					"bnxt_en, bnxt_re and firmware are of different packages: one in the kernel, one of the vendor",
 					"modinfo bnxt_en bnxt_re: filename, version; ethtool -i",
 					"both modules and libbnxt_re of one package, in the initramfs, too; the firmware of its time"),
-				maybe(Usual, "card-firmware", "the firmware doesn't answer RDMA's commands", "dmesg before; ethtool -i",
-					"newer firmware; a cold start"),
+				maybe(
+					Usual,
+					"card-firmware",
+					"the firmware doesn't answer RDMA's commands",
+					"dmesg before; ethtool -i",
+					"newer firmware; a cold start",
+				),
 				maybe(Rare, "rdma-off", "RDMA is off in the card's configuration", "niccli --getoption support_rdma",
 					"niccli --setoption support_rdma=1, and reboot"),
-				maybe(Rare, "resource-limit", "no interrupt vectors are left for RDMA", "ethtool -l", "fewer channels"),
-				maybe(Rare, "host-memory", "no memory in one piece for the contexts", "dmesg: page allocation failure",
-					"load it earlier; fewer functions"),
+				maybe(
+					Rare,
+					"resource-limit",
+					"no interrupt vectors are left for RDMA",
+					"ethtool -l",
+					"fewer channels",
+				),
+				maybe(
+					Rare,
+					"host-memory",
+					"no memory in one piece for the contexts",
+					"dmesg: page allocation failure",
+					"load it earlier; fewer functions",
+				),
 			},
 		},
 	}
@@ -99,9 +146,10 @@ func kernelStart() []Symptom {
 func kernelRuntime() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-851", Name: "card-heat", Title: "a card is too hot",
-			Explanation: "Above its threshold a card slows down or stops; cards in servers need the chassis' air.",
-			Sources:     []string{knMlx5 + "/events.c", knMlx5 + "/health.c"}, Standing: evidence.Origin,
+			ID: "RDX-851", Name: "card-heat", Title: "a card reports a health issue: heat, or an internal fault",
+			Explanation: "The firmware names the fault and its severity. Above its threshold a card slows down or " +
+				"stops: cards in servers need the chassis' air.",
+			Sources: []string{knMlx5 + "/events.c", knMlx5 + "/health.c"}, Standing: evidence.Origin,
 			Lines: []Line{
 				says(Kernel, "mlx5-temperature", knMlx5+"/events.c", "High temperature on sensors with bit set").
 					decides("card-hardware"),
@@ -119,17 +167,19 @@ func kernelRuntime() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-852", Name: "mlx5e-cqe", Title: "a queue of the Ethernet interface had an error",
+			ID:    "RDX-852",
+			Name:  "mlx5e-cqe",
+			Title: "a queue of the Ethernet interface had an error",
 			Explanation: "The line is about the interface's own queue, not a program's: the driver recovers it. The " +
 				"syndrome says how: 4 is a protection error of the host's memory.",
-			Sources: []string{knMlx5 + "/en"}, Standing: evidence.Failed,
+			Sources:  []string{knMlx5 + "/en"},
+			Standing: evidence.Failed,
 			Lines: []Line{
 				says(Kernel, "mlx5e-error-cqe", knMlx5+"/en", "Error cqe on cqn 0x").with("syndrome", "syndrome 0x"),
 				says(Kernel, "mlx5e-attach", knMlx5+"/en_main.c", "mlx5e_attach_netdev failed"),
-				says(Kernel, "mlx5e-recover", knMlx5+"/en/health.c", "failed to recover from"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "acs", "the card may not read or write the memory: IOMMU or virtualization",
+				maybe(Usual, "iommu", "the card may not read or write the memory: IOMMU or virtualization",
 					"dmesg: DMAR, AMD-Vi, IO_PAGE_FAULT", "iommu=pt; the hypervisor's settings",
 					Clue{Weight: Hint, Field: "syndrome", Is: []string{"4"}, Text: "a protection error"}),
 				maybe(Usual, "driver-firmware", "driver and firmware of the card have a defect", "ethtool -i",
@@ -138,16 +188,18 @@ func kernelRuntime() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-853", Name: "mlx5-lag", Title: "a bond of two ports could not become one RDMA device",
+			ID:    "RDX-853",
+			Name:  "mlx5-lag",
+			Title: "a bond of two ports could not become one RDMA device",
 			Explanation: "Both ports must be of one card, in the same e-switch mode, without functions bound, and in " +
-				"a " +
-				"bond whose mode the card can do.",
-			Sources: []string{knMlx5 + "/lag"}, Standing: evidence.Failed,
+				"a bond whose mode the card can do.",
+			Sources:  []string{knMlx5 + "/lag"},
+			Standing: evidence.Failed,
 			Lines: []Line{
-				says(Kernel, "lag-create", knMlx5+"/lag/lag.c", "ailed to create LAG"),
-				says(Kernel, "lag-activate", knMlx5+"/lag/lag.c", "Failed to activate ", " LAG"),
-				says(Kernel, "lag-deactivate", knMlx5+"/lag/lag.c", "Failed to deactivate ", " LAG"),
-				says(Kernel, "lag-modify", knMlx5+"/lag/lag.c", "Failed to modify LAG"),
+				says(Kernel, "lag-create", knMlx5+"/lag/lag.c", "ailed to create LAG", "mlx5"),
+				says(Kernel, "lag-activate", knMlx5+"/lag/lag.c", "Failed to activate ", " LAG", "mlx5"),
+				says(Kernel, "lag-deactivate", knMlx5+"/lag/lag.c", "Failed to deactivate ", " LAG", "mlx5"),
+				says(Kernel, "lag-modify", knMlx5+"/lag/lag.c", "Failed to modify LAG", "mlx5"),
 				says(Kernel, "lag-conditions", knMlx5+"/lag/lag.c", "Can't activate LAG offload, "),
 			},
 			Causes: []Cause{
@@ -191,8 +243,13 @@ func kernelRuntime() []Symptom { //nolint:funlen // a table
 					as(evidence.Vague),
 			},
 			Causes: []Cause{
-				maybe(Common, "card-firmware", "the function is in reset, or its firmware doesn't answer",
-					"dmesg: hns3 reset; ethtool -i", "newer firmware (IMP) and driver; reload hns_roce_hw_v2 and hns3"),
+				maybe(
+					Common,
+					"card-firmware",
+					"the function is in reset, or its firmware doesn't answer",
+					"dmesg: hns3 reset; ethtool -i",
+					"newer firmware (IMP) and driver; reload hns_roce_hw_v2 and hns3",
+				),
 				maybe(Rare, "driver-firmware", "driver and firmware don't fit", "ethtool -i", "both of one release"),
 			},
 		},
@@ -202,8 +259,16 @@ func kernelRuntime() []Symptom { //nolint:funlen // a table
 				"Whether target or network is the cause, the target's log of that time says.",
 			Sources: []string{knNVMe, knNVMet}, Standing: evidence.Failed,
 			Lines: []Line{
-				says(Kernel, "nvme-io-timeout", knNVMe, knNVMeDev, ": I/O ", "timeout").not("reset controller",
-					"completion polled", "aborting", "0000:").as(evidence.Vague),
+				says(
+					Kernel,
+					"nvme-io-timeout",
+					knNVMe,
+					knNVMeDev,
+					": I/O ",
+					"timeout",
+				).not("reset controller", "disable controller",
+					"completion polled", "aborting", "0000:").
+					as(evidence.Vague),
 				says(Kernel, "nvme-recovery", knNVMe, "starting error recovery", "nvme").as(evidence.Vague),
 				says(Kernel, "nvme-reconnecting", knNVMe, "Reconnecting in ", "nvme").as(evidence.Echo),
 				says(Kernel, "nvme-keep-alive", "Linux, drivers/nvme/host/core.c",
@@ -214,8 +279,13 @@ func kernelRuntime() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				maybe(Usual, "dead-peer", "the target restarted, hangs, or its disks don't answer",
 					"the target's log and dmesg at that time", "what it says"),
-				maybe(Usual, "link-flap", "the link between them was down", "dmesg: link down; ethtool -S; the switch",
-					"cable or port"),
+				maybe(
+					Usual,
+					"link-flap",
+					"the link between them was down",
+					"dmesg: link down; ethtool -S; the switch",
+					"cable or port",
+				),
 				maybe(Usual, "congestion", "packets are lost: no PFC or ECN for this traffic",
 					"rdmactl doctor --interval 10s on both: out_of_sequence, pause",
 					"PFC or ECN on hosts and switches"),
@@ -227,10 +297,13 @@ func kernelRuntime() []Symptom { //nolint:funlen // a table
 func kernelMounts() []Symptom {
 	return []Symptom{
 		{
-			ID: "RDX-857", Name: "nfs-mount", Title: "an NFS mount was refused",
+			ID:    "RDX-857",
+			Name:  "nfs-mount",
+			Title: "an NFS mount was refused",
 			Explanation: "With proto=rdma the client needs rpcrdma and an RDMA interface toward the server, and the " +
 				"server must listen on RDMA (port 20049).",
-			Sources: []string{"linux-nfs, nfs-utils, utils/mount", "NVIDIA/deepops#1189"}, Standing: evidence.Vague,
+			Sources:  []string{"linux-nfs, nfs-utils, utils/mount", "NVIDIA/deepops#1189"},
+			Standing: evidence.Vague,
 			Lines: []Line{
 				says(Kernel, "mount-refused", "linux-nfs, nfs-utils, utils/mount", "mount.nfs: ").any(
 					"Connection refused", "Protocol not supported", "Protocol error", "mount system call failed",
@@ -241,16 +314,26 @@ func kernelMounts() []Symptom {
 				maybe(Usual, "nobody-listens", "the server doesn't listen there: nfsd without RDMA, or another port",
 					"cat /proc/fs/nfsd/portlist on the server", "rdma=y in /etc/nfs.conf; port=20049 in the mount",
 					onErrno(Strong, "connection refused", "111")),
-				maybe(Usual, "module-missing", "rpcrdma (xprtrdma) isn't loaded, or OFED came without it",
-					"modprobe rpcrdma; lsmod", "mlnxofedinstall --with-nfsrdma, or the kernel's modules",
-					onText(Strong, "Protocol not supported", "the kernel has no such transport"),
-					onErrno(Strong, "errno 93", "93")),
+				maybe(
+					Usual,
+					"module-missing",
+					"rpcrdma (xprtrdma) isn't loaded, or OFED came without it",
+					"modprobe rpcrdma; lsmod",
+					"mlnxofedinstall --with-nfsrdma, or the kernel's modules",
+					onText(
+						Hint,
+						"Protocol not supported",
+						"the kernel has no such transport, or the server not this version",
+					),
+					onErrno(Hint, "errno 93", "93"),
+				),
 				maybe(Rare, "overlay-address", "the server's address isn't on its RDMA interface, or not from here",
 					"ip route get ADDRESS; rdma link", "the RDMA address",
 					onErrno(Strong, "timed out, or no device", "110", "19")),
 				maybe(Rare, "setting-invalid", "an option of the mount can't work with this version",
 					"dmesg; nfs(5)", "vers=3 or 4.x with rdma,port=20049",
-					onText(Strong, "incorrect mount option", "an option is wrong"), onErrno(Hint, "errno 22", "22")),
+					onText(Strong, "incorrect mount option", "an option is wrong"), onErrno(Hint, "errno 22", "22"),
+					onText(Hint, "Protocol not supported", "the server may not have this version of NFS")),
 			},
 		},
 		{
@@ -265,7 +348,12 @@ func kernelMounts() []Symptom {
 					"no suitable fabric interface found of type"),
 				says(Verbs, "daos-hg", "daos-stack/daos, src/cart/crt_hg.c", "ould not initialize HG class").
 					as(evidence.Vague),
-				says(Verbs, "daos-crt", "daos-stack/daos, src/cart/crt_init.c", "crt_init() failed").as(evidence.Vague),
+				says(
+					Verbs,
+					"daos-crt",
+					"daos-stack/daos, src/cart/crt_init.c",
+					"crt_init() failed",
+				).as(evidence.Vague),
 			},
 			Causes: []Cause{
 				maybe(Usual, "wrong-device", "fabric_iface or the provider isn't there on this node, or has no IP "+

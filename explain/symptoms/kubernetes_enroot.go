@@ -33,19 +33,22 @@ func enrootSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Rare,
 					Decide: "enroot's configuration folder (/etc/enroot or PREFIX/etc/enroot); " +
 						"container_scope of Pyxis",
-					Remedy: "the configuration where this build reads it; container_scope=global without " +
-						"such an epilog",
+					Remedy: "the configuration where this build reads it; container_scope=global without such an " +
+						"epilog",
 				},
 			},
 		},
 		{
-			ID: "RDX-887", Name: "container-space", Title: "no space is left for a container's image",
+			ID:    "RDX-887",
+			Name:  "container-space",
+			Title: "no space is left for a container's image",
 			Explanation: "Images of tens of gigabytes are unpacked into folders that often are in memory (tmpfs) or " +
 				"on a small disk.",
 			Sources:  []string{"NVIDIA/pyxis#41", "NVIDIA/enroot, src", "containerd/containerd"},
 			Standing: evidence.Origin,
 			Lines: []Line{
-				enrootText.says("squashfs-space", "Write failed because No space left on device").decides("disk-full"),
+				enrootText.says("squashfs-space", "Write failed because No space left on device").
+					decides("disk-full"),
 				enrootText.says("squashfs-write", "FATAL ERROR:Failed to write to output filesystem").
 					speaks("disk-full"),
 				enrootText.says("squashfs-write-new", "FATAL ERROR: Failed to write to output filesystem").
@@ -58,7 +61,8 @@ func enrootSymptoms() []Symptom { //nolint:funlen // a table
 					decides("disk-full"),
 				containerd.says("extract-space", "failed to extract layer ", "no space left on device").
 					decides("disk-full"),
-				containerd.says("pull-space", "Failed to pull image ", "no space left on device").decides("disk-full"),
+				containerd.says("pull-space", "Failed to pull image ", "no space left on device").
+					decides("disk-full"),
 				kubelet.says("evicted-storage", "The node was low on resource: ephemeral-storage").
 					decides("disk-full"),
 				kubelet.says("pod-storage", "ephemeral local storage usage exceeds the total limit").
@@ -77,7 +81,9 @@ func enrootSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-888", Name: "container-program", Title: "a container's program can't be executed",
+			ID:    "RDX-888",
+			Name:  "container-program",
+			Title: "a container's program can't be executed",
 			Explanation: "The container is there, but its shell or program isn't found, isn't for this processor, or " +
 				"lies on a file system without permission to execute.",
 			Sources: []string{
@@ -103,7 +109,9 @@ func enrootSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "mount -o remount,exec, or another folder",
 				},
 				{
-					Slug: "image", Title: "the image has no such program, or wasn't unpacked completely", Weight: Usual,
+					Slug:   "image",
+					Title:  "the image has no such program, or wasn't unpacked completely",
+					Weight: Usual,
 					Clues:  []Clue{onText(Hint, "No such file or directory", "")},
 					Decide: "ls of the program in the image; --no-container-entrypoint",
 					Remedy: "the right command; import the image again",
@@ -174,7 +182,7 @@ func enrootSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "enroot-incomplete", Title: "Enroot or a program that it needs isn't completely installed",
 					Weight: Usual,
-					Decide: "which enroot-aufs2ovlfs jq parallel squashfs-tools zstd on the node, as the user",
+					Decide: "which enroot-aufs2ovlfs jq parallel mksquashfs unsquashfs zstd on the node, as the user",
 					Remedy: "the packages enroot and enroot+caps, and what is missing",
 				},
 				{
@@ -187,7 +195,8 @@ func enrootSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "enroot-check --verify", Remedy: "what it says; --container-remap-root",
 				},
 				{
-					Slug: "enroot-hook", Title: "a hook in /etc/enroot/hooks.d failed: its own lines are above",
+					Slug:   "enroot-hook",
+					Title:  "a hook in /etc/enroot/hooks.d failed: its own lines are above",
 					Weight: Rare,
 					Decide: "run the hook with ENROOT_LOGIN_SHELL=y; the slurmd PATH (scontrol, nvidia-container-cli)",
 					Remedy: "the program that it misses, or remove the hook",

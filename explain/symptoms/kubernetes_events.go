@@ -82,12 +82,12 @@ func podEventSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "pod-resources-socket", Title: "the kubelet's pod-resources socket isn't reachable " +
-						"for Multus",
+					Slug: "pod-resources-socket", Title: "the kubelet's pod-resources socket isn't reachable for " +
+						"Multus",
 					Weight: Common,
 					Decide: "ls /var/lib/kubelet/pod-resources/kubelet.sock on the node, and in Multus' pod",
-					Remedy: "hostPath /var/lib/kubelet/pod-resources (the folder of k0s, microk8s, RKE2) in " +
-						"the DaemonSet",
+					Remedy: "hostPath /var/lib/kubelet/pod-resources (the folder of k0s, microk8s, RKE2) in the " +
+						"DaemonSet",
 				},
 				{
 					Slug: "version-mismatch", Title: "this Multus needs a newer kubelet, or the reverse", Weight: Usual,
@@ -131,8 +131,7 @@ func podEventSymptoms() []Symptom { //nolint:funlen // a table
 						onText(Strong, "unexpected end of JSON", "the plugin printed nothing"),
 					},
 					Decide: "the plugin's release; run it by hand with CNI_COMMAND=VERSION; keys of the " +
-						"configuration " +
-						"that an old release doesn't know (if0, l2enable) or misses (deviceID)",
+						"configuration that an old release doesn't know (if0, l2enable) or misses (deviceID)",
 					Remedy: "a newer plugin, and a configuration for that release",
 				},
 				{
@@ -169,8 +168,8 @@ func podEventSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "cni-not-ready", Title: "the daemon of the default network isn't running on this node",
 					Weight: Common,
 					Decide: "its pods on that node (calico-node, kube-flannel, cilium): kubectl logs",
-					Remedy: "what their logs say; the folders of the thick Multus (/var/lib/calico, /run/flannel) as " +
-						"hostPath",
+					Remedy: "what their logs say; the folders of the thick Multus (/var/lib/calico, /run/flannel) " +
+						"as hostPath",
 				},
 				{
 					Slug: "cni-token", Title: "the token of the default network's plugin has expired", Weight: Rare,
@@ -301,8 +300,8 @@ func podEventSymptoms() []Symptom { //nolint:funlen // a table
 					Slug: "dra-off", Title: "DynamicResourceAllocation is off in API server, scheduler or kubelet",
 					Weight: Usual,
 					Decide: "feature gates of all three; kubectl get deviceclass",
-					Remedy: "the feature gate everywhere, and runtime-config resource.k8s.io; Kubernetes " +
-						"1.34 has it on",
+					Remedy: "the feature gate everywhere, and runtime-config resource.k8s.io; Kubernetes 1.34 has " +
+						"it on",
 				},
 				{
 					Slug: "imex", Title: "the IMEX domain of the claim isn't ready", Weight: Rare,

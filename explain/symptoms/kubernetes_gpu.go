@@ -13,8 +13,8 @@ var (
 func gpuPodSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-897", Name: "gpu-plugin-nvml", Title: "a GPU plugin can't use the driver's library in " +
-				"its container",
+			ID: "RDX-897", Name: "gpu-plugin-nvml", Title: "a GPU plugin can't use the driver's library in its " +
+				"container",
 			Explanation: "The plugin's image has no driver libraries: the NVIDIA runtime must put them there.",
 			Sources:     []string{"NVIDIA/k8s-device-plugin, internal/rm", "NVIDIA/k8s-device-plugin#23"},
 			Standing:    evidence.Origin,
@@ -62,7 +62,9 @@ func gpuPodSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "cat /proc/driver/nvidia/version against nvidia-smi's", Remedy: "a reboot",
 				},
 				{
-					Slug: "not-privileged", Title: "the plugin lacks a privilege: SYS_ADMIN, SELinux", Weight: Rare,
+					Slug:   "not-privileged",
+					Title:  "the plugin lacks a privilege: SYS_ADMIN, or SELinux denies it",
+					Weight: Rare,
 					Clues:  []Clue{onText(Strong, "NO_PERMISSION", "the device files can't be opened")},
 					Decide: "securityContext of the plugin", Remedy: "privileged, or capability SYS_ADMIN",
 				},
@@ -89,7 +91,8 @@ func gpuPodSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "plugin-config", Title: "MIG layout or sharing of the node and the plugin's strategy differ",
+					Slug:   "plugin-config",
+					Title:  "MIG layout or sharing of the node and the plugin's strategy differ",
 					Weight: Common,
 					Decide: "nvidia-smi -L; nvidia.com/mig.config of the node; migStrategy, sharing of the plugin",
 					Remedy: "migStrategy: mixed, or one layout for all GPUs; at most one shared GPU per container",
@@ -97,7 +100,8 @@ func gpuPodSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-899", Name: "nvidia-driver-install", Title: "the NVIDIA driver could not be built or loaded",
+			ID: "RDX-899", Name: "nvidia-driver-install",
+			Title:       "a kernel module, such as the NVIDIA driver's, could not be built or loaded",
 			Explanation: "The installer writes the reason in its own log; the kernel's log has that of a module.",
 			Sources:     []string{"NVIDIA/nvidia-installer", "NVIDIA/gpu-driver-container, nvidia-driver"},
 			Standing:    evidence.Failed,
@@ -117,13 +121,17 @@ func gpuPodSymptoms() []Symptom { //nolint:funlen // a table
 					"appears to already be loaded").
 					as(evidence.Origin).speaks("gpu-driver-in-use"),
 				driverScript.says("instance-running", "An instance of the NVIDIA driver is already running, aborting").
-					as(evidence.Origin).speaks("gpu-driver-in-use"),
+					as(evidence.Origin).
+					speaks("gpu-driver-in-use"),
 				driverInstaller.says("kernel-build-folder", "/build: No such file or directory.  Stop.").
 					as(evidence.Origin).speaks("kernel-headers"),
 				driverInstaller.says("kernel-build-directory", "/build: No such file or directory. Stop.").
 					as(evidence.Origin).speaks("kernel-headers"),
-				driverInstaller.says("compiler-option", "unrecognized command-line option", "gcc").speaks("compiler"),
+				driverInstaller.says("compiler-option", "unrecognized command-line option", "gcc").
+					any("nvidia", "NVIDIA").
+					speaks("compiler"),
 				driverInstaller.says("compiler-option-old", "unrecognized command line option", "gcc").
+					any("nvidia", "NVIDIA").
 					speaks("compiler"),
 				driverInstaller.says("compiler-missing", "/bin/sh: 1: gcc-", ": not found").as(evidence.Origin).
 					speaks("compiler"),
@@ -162,7 +170,9 @@ func gpuPodSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "a newer driver, or an older kernel; the open modules for new GPUs",
 				},
 				{
-					Slug: "compiler", Title: "the compiler isn't the one that the kernel was built with", Weight: Usual,
+					Slug:   "compiler",
+					Title:  "the compiler isn't the one that the kernel was built with",
+					Weight: Usual,
 					Decide: "cat /proc/version against gcc --version in the pod",
 					Remedy: "a driver image of this distribution's release with that compiler; a precompiled driver",
 				},
@@ -187,8 +197,8 @@ func gpuPodSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "drain-blocked", Title: "pods on the node can't be moved away before the driver's update",
 					Weight: Rare,
-					Decide: "kubectl drain NODE --dry-run=server; ENABLE_AUTO_DRAIN, DRAIN_ options of the " +
-						"driver manager",
+					Decide: "kubectl drain NODE --dry-run=server; ENABLE_AUTO_DRAIN, DRAIN_ options of the driver " +
+						"manager",
 					Remedy: "the pods without controller, with local data or a disruption budget",
 				},
 				{
@@ -206,13 +216,13 @@ func gpuPodSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-900", Name: "nvidia-container-files", Title: "the container toolkit can't put a file " +
 				"into the container",
-			Explanation: "nvidia-container-cli mounts the driver's libraries and devices into the container, " +
-				"and runs " +
-				"ldconfig in it.",
+			Explanation: "nvidia-container-cli mounts the driver's libraries and devices into the container, and " +
+				"runs ldconfig in it.",
 			Sources:  []string{"NVIDIA/libnvidia-container, src", "NVIDIA/nvidia-docker#1155"},
 			Standing: evidence.Origin,
 			Lines: []Line{
-				nvidiaCLI.says("cli-ldconfig", "ldcache error: open failed: /sbin/ldconfig").decides("setting-invalid"),
+				nvidiaCLI.says("cli-ldconfig", "ldcache error: open failed: /sbin/ldconfig").
+					decides("setting-invalid"),
 				nvidiaCLI.says("cli-mount", "nvidia-container-cli: mount error: ").
 					not("/fs/cgroup", "cgroup subsystem", "BPF_CGROUP", "file creation failed",
 						"failed to add device rules"),
@@ -228,7 +238,8 @@ func gpuPodSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "driver-not-loaded", Title: "driver and toolkit don't fit: modules missing, or a half update",
+					Slug:   "driver-not-loaded",
+					Title:  "driver and toolkit don't fit: modules missing, or a half update",
 					Weight: Usual,
 					Decide: "nvidia-smi on the host; nvidia-container-cli -k -d /dev/tty info",
 					Remedy: "reinstall the driver; a reboot; restart the runtime",
@@ -240,7 +251,9 @@ func gpuPodSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: `ldconfig = "@/sbin/ldconfig" (ldconfig.real on Ubuntu)`,
 				},
 				{
-					Slug: "not-privileged", Title: "a rootless runtime, LXC or SELinux doesn't allow it", Weight: Usual,
+					Slug:   "not-privileged",
+					Title:  "a rootless runtime, LXC or SELinux doesn't allow it",
+					Weight: Usual,
 					Clues: []Clue{
 						onText(Strong, "ermitted", ""), onText(Strong, "ermission denied", ""),
 						onText(Hint, "OCI runtime error", "so says Podman"),
@@ -258,7 +271,7 @@ func gpuPodSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-901", Name: "device-file", Title: "a device file that a container shall have isn't on the host",
+			ID: "RDX-901", Name: "device-file", Title: "a device file that a container needs isn't on the host",
 			Explanation: "Runtimes refuse to start a container with a device that isn't there: its driver isn't " +
 				"loaded, or made no file.",
 			Sources: []string{"moby/moby, daemon/oci_linux.go", "containers/podman"}, Standing: evidence.Origin,
@@ -331,7 +344,9 @@ func gpuPodSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-910", Name: "gpu-validator", Title: "the GPU operator's validator refuses a component",
+			ID:    "RDX-910",
+			Name:  "gpu-validator",
+			Title: "the GPU operator's validator refuses a component",
 			Explanation: "Its init containers check the driver, the toolkit, CUDA and the plugin in this order; the " +
 				"other pods wait for them.",
 			Sources: []string{

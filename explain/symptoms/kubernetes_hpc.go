@@ -81,9 +81,8 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Rare,
 					Decide: "securityContext of the workers; kubectl auth can-i create pods/exec --as " +
 						"system:serviceaccount:NAMESPACE:ACCOUNT",
-					Remedy: "capability SYS_CHROOT and runAsUser 0, or sshd with UsePAM no as a user on a " +
-						"high port; a " +
-						"Role with pods/exec",
+					Remedy: "capability SYS_CHROOT and runAsUser 0, or sshd with UsePAM no as a user on a high " +
+						"port; a Role with pods/exec",
 					Sources: []string{"kubeflow/mpi-operator#642"},
 				},
 			},
@@ -135,8 +134,16 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 					Sources: []string{"NVIDIA/pyxis#6", "NVIDIA/pyxis#17", "NVIDIA/pyxis#42"},
 				},
 				{
-					Slug: "no-toolkit", Title: "libnvidia-container isn't installed on the node", Weight: Usual,
+					Slug: "no-toolkit", Title: "libnvidia-container isn't installed on the node", Weight: Rare,
 					Decide: "which nvidia-container-cli on the node", Remedy: "the package libnvidia-container-tools",
+				},
+				{
+					Slug:   "not-privileged",
+					Title:  "the container's user may not read the folder that is mounted: owner, mode, or root on NFS",
+					Weight: Rare,
+					Clues:  []Clue{{Weight: Strong, Line: "enroot-mount", Contains: "Permission denied"}},
+					Decide: "ls -ld of the folder and its parents as that user on the node; root_squash of the export",
+					Remedy: "run as a user that may read it; modes of the parents; no root_squash",
 				},
 				{
 					Slug: "driver-not-loaded", Title: "the GPU's modules aren't loaded on the node", Weight: Rare,
@@ -197,9 +204,11 @@ func clusterContainerSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-655", Name: "tcpxo-daemon", Title: "the daemon of GPUDirect-TCPXO sees fewer GPUs than CUDA",
-			Explanation: "On a3-megagpu-8g each GPU has a network card at a fixed PCI address, and there is no spare " +
-				"slot.",
+			ID:    "RDX-655",
+			Name:  "tcpxo-daemon",
+			Title: "the daemon of GPUDirect-TCPXO sees fewer GPUs than CUDA",
+			Explanation: "On a3-megagpu-8g each GPU has a network card at a fixed PCI address, and there is no " +
+				"spare slot.",
 			Sources: []string{
 				"GoogleCloudPlatform/container-engine-accelerators#580", "NVIDIA/aicr#420", "NVIDIA/aicr#1662",
 			},

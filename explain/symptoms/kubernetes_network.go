@@ -55,8 +55,8 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 			ID:    "RDX-662",
 			Name:  "multus-network-missing",
 			Title: "Multus doesn't find a NetworkAttachmentDefinition",
-			Explanation: "A network in a pod's annotation is searched for in the pod's namespace, unless another one " +
-				"is given.",
+			Explanation: "A network in a pod's annotation is searched for in the pod's namespace, unless another " +
+				"one is given.",
 			Sources:  []string{"k8snetworkplumbingwg/multus-cni, pkg/k8sclient"},
 			Standing: evidence.Failed,
 			Lines: []Line{
@@ -191,8 +191,8 @@ func podNetworkSymptoms() []Symptom { //nolint:funlen // a table
 						onText(Strong, "link exists", "the name is taken"),
 					},
 					Decide: "the interface of the default network (eth0) against device and name of this network",
-					Remedy: "another interface of the host than the default network's, or another name in " +
-						"the annotation",
+					Remedy: "another interface of the host than the default network's, or another name in the " +
+						"annotation",
 				},
 			},
 		},

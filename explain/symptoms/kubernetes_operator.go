@@ -45,8 +45,7 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 					},
 					Decide: "cat /sys/kernel/security/lockdown; mokutil --sb-state; dmesg: lockdown",
 					Remedy: "a release of the tool that goes through the driver (mstflint 4.32 did, 4.33 not); " +
-						"configure " +
-						"the firmware before, and an externally managed policy; or secure boot off",
+						"configure the firmware before, and an externally managed policy; or secure boot off",
 				},
 				{
 					Slug: "not-privileged", Title: "not root, or a pod without privileges or the host's /sys",
@@ -67,6 +66,8 @@ func sriovOperatorSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				sriovOperator.says("total-vfs-zero", "is larger than TotalVfs (0)").decides("sriov-off"),
 				sriovOperator.says("total-vfs", "is larger than TotalVfs ("),
+				sriovOperator.says("numvfs-refused", "sriov_numvfs: ").
+					any("annot allocate memory", "o space left on device", "peration not supported"),
 				sriovOperator.says("numvfs-write", "fail to set NumVfs file"),
 				sriovOperator.says("numvfs-device", "fail to set NumVfs for device"),
 				sriovWebhook.says("numvfs-limit", "exceed the maximum allowed value", "numVfs("),

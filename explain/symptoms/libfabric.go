@@ -116,6 +116,7 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 				libfabricEFA.says("efa-cq", "Unable to create extended CQ: "),
 				intelMPI.says("mpi-endpoint", "OFI endpoint open failed"),
 				intelMPI.says("mpi-domain", "OFI domain open failed"),
+				mpich.says("mpich-fabric", "OFI fi_fabric failed"),
 				intelMPI.says("mpi-vector", "OFI get address vector map failed").as(evidence.Vague),
 				source{Libfabric, "open-mpi/ompi, ompi/mca/mtl/ofi/help-mtl-ofi.txt"}.
 					says("ompi-call", "Open MPI failed an OFI Libfabric library call ("),
@@ -159,7 +160,8 @@ func ofiSymptoms() []Symptom { //nolint:funlen // a table
 					Clue{Weight: Hint, Contains: "RC: -22"},
 				),
 				{
-					Slug: "wrong-device", Title: "libfabric chose the provider psm3 for a card that isn't meant for it",
+					Slug:   "wrong-device",
+					Title:  "libfabric chose the provider psm3 for a card that isn't meant for it",
 					Weight: Usual,
 					Clues: []Clue{
 						onText(Hint, "(fi_endpoint)", "psm3 often is the one that can't open an endpoint"),

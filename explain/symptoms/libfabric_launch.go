@@ -22,8 +22,12 @@ func launcherSymptoms() []Symptom { //nolint:funlen // a table
 				orteErrmgr.says("daemon-start", "ORTE was unable to reliably start one or more daemons"),
 				orteErrmgr.says("daemon-start-prte", "PRTE was unable to reliably start one or more daemons"),
 				orteErrmgr.says("daemon-failed", "An ORTE daemon has unexpectedly failed after launch and before"),
-				orteErrmgr.says("daemon-failed-prte", "A PRTE daemon has unexpectedly failed after launch and before"),
-				orteErrmgr.says("daemon-lost", "ORTE has lost communication with a remote daemon").speaks("dead-node"),
+				orteErrmgr.says(
+					"daemon-failed-prte",
+					"A PRTE daemon has unexpectedly failed after launch and before",
+				),
+				orteErrmgr.says("daemon-lost", "ORTE has lost communication with a remote daemon").
+					speaks("dead-node"),
 				orteErrmgr.says("daemon-lost-prte",
 					"PRTE has lost communication with a remote daemon").speaks("dead-node"),
 				orteErrmgr.says("daemon-connect", "ORTE is unable to establish a communication connection to the"),
@@ -69,7 +73,9 @@ func launcherSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "launcher", Title: "Slurm's PMI isn't the one that this MPI was built with", Weight: Common,
+					Slug:   "launcher",
+					Title:  "Slurm's PMI isn't the one that this MPI was built with",
+					Weight: Common,
 					Clues:  []Clue{onLine(Hint, "pmix-unreachable", "")},
 					Decide: "srun --mpi=list; ompi_info | grep -i pmi",
 					Remedy: "srun --mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH, Intel MPI with I_MPI_PMI_LIBRARY); or " +
@@ -87,7 +93,7 @@ func launcherSymptoms() []Symptom { //nolint:funlen // a table
 			Sources:     []string{"open-mpi/ompi, orte/mca/rmaps/base/help-orte-rmaps-base.txt"},
 			Standing:    evidence.Failed,
 			Lines: []Line{
-				orteMaps.says("slots", "There are not enough slots available in the system to satisfy the ").
+				orteMaps.says("slots", "not enough slots available in the system to satisfy the ").
 					speaks("launcher-ranks"),
 				orteMaps.says("no-nodes", "All nodes which are allocated for this job are already filled").
 					speaks("launcher-ranks"),
@@ -105,13 +111,18 @@ func launcherSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "launcher-ranks", Title: "more ranks are asked for than the nodes have slots", Weight: Usual,
+					Slug:   "launcher-ranks",
+					Title:  "more ranks are asked for than the nodes have slots",
+					Weight: Usual,
 					Decide: "the hostfile (slots=), and the batch system's tasks per node",
 					Remedy: "as many ranks as slots; --oversubscribe if that is meant",
 				},
 				{
-					Slug: "program-usage", Title: "the program isn't at that path on a node, or can't be executed",
-					Weight: Usual, Decide: "ls -l of the path on each node, in the container", Remedy: "the right path",
+					Slug:   "program-usage",
+					Title:  "the program isn't at that path on a node, or can't be executed",
+					Weight: Usual,
+					Decide: "ls -l of the path on each node, in the container",
+					Remedy: "the right path",
 				},
 				{
 					Slug: "job-cancelled", Title: "mpirun's time limit ended the job", Weight: Rare,
@@ -176,7 +187,11 @@ func psmSymptoms() []Symptom { //nolint:funlen // a table
 				psm.says("psm-open", "can't open hfi unit: "),
 				psm.says("psm3-open", "can't open nic unit: "),
 				psm.says("psm3-verbs", "Unable to initialize verbs NIC "),
-				psm.says("psm2-inactive", "no PSM2 device is active"), psm.says("psm2-unit", "no hfi device is found"),
+				psm.says(
+					"psm2-inactive",
+					"no PSM2 device is active",
+				),
+				psm.says("psm2-unit", "no hfi device is found"),
 				psm.says("psm2-contexts",
 					"Failed to read number of free contexts from HFI unit ").speaks("wrong-device"),
 				ompiPSM.says("psm-endpoint",
@@ -186,7 +201,8 @@ func psmSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "resource-limit", Title: "the card has fewer contexts than ranks, or other jobs hold them",
+					Slug:   "resource-limit",
+					Title:  "the card has fewer contexts than ranks, or other jobs hold them",
 					Weight: Usual,
 					Clues: []Clue{
 						{Weight: Strong, Contains: "Device or resource busy"},
@@ -256,7 +272,11 @@ func psmSymptoms() []Symptom { //nolint:funlen // a table
 				{
 					Slug: "wrong-device", Title: "PSM3 tries a device that isn't meant for it", Weight: Usual,
 					Clues: []Clue{
-						onText(Hint, "Operation not permitted", "another provider or UCX is meant to use this device"),
+						onText(
+							Hint,
+							"Operation not permitted",
+							"another provider or UCX is meant to use this device",
+						),
 					},
 					Decide:  "FI_PROVIDER=^psm3: does the job run?",
 					Remedy:  "FI_PROVIDER=^psm3 (verbs or tcp); with UCX --mca mtl ^ofi --mca btl ^ofi; PSM3_NIC",

@@ -46,7 +46,8 @@ func mpiStartSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "version-mismatch", Title: "nodes, or mpirun and the program, have different releases of MPI",
+					Slug:   "version-mismatch",
+					Title:  "nodes, or mpirun and the program, have different releases of MPI",
 					Weight: Usual,
 					Decide: "which mpirun orted; ompi_info --version on each node; ldd PROGRAM | grep libmpi",
 					Remedy: "one installation on all nodes, its full path or --prefix; OPAL_PREFIX unset",
@@ -70,13 +71,15 @@ func mpiStartSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-794", Name: "ompi-daemon-ssh", Title: "mpirun can't start its daemons: no ssh, or no library",
+			ID:    "RDX-794",
+			Name:  "ompi-daemon-ssh",
+			Title: "mpirun can't start its daemons: no ssh client, or no library",
 			Explanation: "mpirun starts orted (prted) on each node by ssh, whose shell is not interactive: PATH and " +
 				"LD_LIBRARY_PATH of a login shell aren't there.",
 			Sources:  []string{"open-mpi/ompi 4.1, orte/mca/plm/rsh/help-plm-rsh.txt"},
 			Standing: evidence.Origin,
 			Lines: []Line{
-				orteSSH.says("ssh-agent", "The value of the MCA parameter \"plm_").speaks("sshd-missing"),
+				orteSSH.says("ssh-agent", "The value of the MCA parameter \"plm_").speaks("ssh-client"),
 				orteSSH.says("orted-library", "orted: error while loading shared libraries: ").
 					decides("missing-library"),
 				orteSSH.says("prted-library", "prted: error while loading shared libraries: ").
@@ -89,7 +92,7 @@ func mpiStartSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "sshd-missing", Title: "there is no ssh in the container or on the node", Weight: Usual,
+					Slug: "ssh-client", Title: "there is no ssh client where mpirun runs", Weight: Usual,
 					Decide: "which ssh, where mpirun runs",
 					Remedy: "openssh-client in the image; for one node only --mca plm isolated",
 				},
@@ -100,7 +103,9 @@ func mpiStartSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "mpirun --prefix or its full path; LD_LIBRARY_PATH in ~/.bashrc before its first return",
 				},
 				{
-					Slug: "setting-invalid", Title: "mpirun was started as root without leave", Weight: Rare,
+					Slug:   "setting-invalid",
+					Title:  "mpirun was started as root, which it refuses by default",
+					Weight: Rare,
 					Decide: "whoami in the container",
 					Remedy: "--allow-run-as-root, or OMPI_ALLOW_RUN_AS_ROOT=1 and " +
 						"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; better another user",
@@ -204,8 +209,8 @@ func mpiStartSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "missing-library", Title: "Open MPI was moved, or has another path on this node or in the " +
-						"container",
+					Slug:   "missing-library",
+					Title:  "Open MPI was moved, or has another path on this node or in the container",
 					Weight: Usual,
 					Decide: "which mpirun; ls of the folder in the line; echo $OPAL_PREFIX",
 					Remedy: "OPAL_PREFIX=the folder where it is (mpirun -x OPAL_PREFIX), or that path for it",
@@ -220,11 +225,14 @@ func mpiStartSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-797", Name: "ompi-settings", Title: "a setting of Open MPI can't be used here",
+			ID:    "RDX-797",
+			Name:  "ompi-settings",
+			Title: "a setting of Open MPI can't be used here",
 			Explanation: "Names of interfaces and subnets must be right on every node, and values must be those that " +
 				"the release knows. Open MPI ignores the others, and then takes all interfaces.",
 			Sources: []string{
-				"open-mpi/ompi, opal/mca/btl/tcp/help-mpi-btl-tcp.txt", "open-mpi/ompi, opal/mca/base/help-mca-var.txt",
+				"open-mpi/ompi, opal/mca/btl/tcp/help-mpi-btl-tcp.txt",
+				"open-mpi/ompi, opal/mca/base/help-mca-var.txt",
 				"open-mpi/ompi#6293",
 			},
 			Standing: evidence.Vague,

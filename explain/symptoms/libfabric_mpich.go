@@ -100,6 +100,14 @@ func mpichSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "the first rank that ends; dmesg of its node", Remedy: "what ended it",
 				},
 				{
+					Slug:   "shm-too-small",
+					Title:  "UCX has no memory for its workers: /dev/shm is too small, or limits of the container",
+					Weight: Rare,
+					Clues:  []Clue{onText(Strong, "No resources are available", "")},
+					Decide: "df -h /dev/shm; ulimit -a; UCX_LOG_LEVEL=debug",
+					Remedy: "--shm-size or --ipc=host; fewer ranks on the node; UCX_TLS with what the node has",
+				},
+				{
 					Slug:   "library-defect",
 					Title:  "a defect of the provider or of this release of MPI with this kind of call",
 					Weight: Usual,
@@ -114,16 +122,9 @@ func mpichSymptoms() []Symptom { //nolint:funlen // a table
 					Sources: []string{"geoschem/GCHP#47", "easybuilders/easybuild-easyconfigs#21715"},
 				},
 				noProvider(Usual, onText(Hint, "Invalid argument", "")),
-				{
-					Slug: "memlock", Title: "the limit of locked memory (memlock) is too low", Weight: Rare,
-					Clues: []Clue{
-						onText(Strong, "Cannot allocate memory", ""), onErrno(Strong, "", "12"),
-						onLine(Hint, "ofi-register", ""),
-						onText(Strong, "MPIDI_UCX_init", "UCX can't make its worker, which registers memory first"),
-					},
-					Decide: "ulimit -l in the job; rdmactl doctor --only memlock",
-					Remedy: "memlock unlimited (LimitMEMLOCK of slurmd, --ulimit memlock=-1)",
-				},
+				mpiMemlock(Rare, onText(Strong, "Cannot allocate memory", ""), onErrno(Strong, "", "12"),
+					onLine(Hint, "ofi-register", ""),
+					onText(Strong, "MPIDI_UCX_init", "UCX can't make its worker, which registers memory first")),
 			},
 		},
 		{
@@ -135,7 +136,7 @@ func mpichSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				hydra.says("hydra-exec", "execvp error on file ").not("on file ssh").decides("program-usage"),
 				hydra.says("hydra-directory", "unable to change wdir to ").speaks("program-usage"),
-				hydra.says("hydra-ssh", "execvp error on file ssh").speaks("sshd-missing"),
+				hydra.says("hydra-ssh", "execvp error on file ssh").speaks("ssh-client"),
 				hydra.says("hydra-hostfile", "unable to open host file"),
 				hydra.says("hydra-closed", "control_cb ", "assert (!closed) failed").as(evidence.Vague),
 				hydra.says("hydra-callback", "HYDT_dmxu_poll_wait_for_event ", "returned error status").
@@ -163,11 +164,13 @@ func mpichSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "dmesg of the nodes, the batch system's log", Remedy: "what ended it",
 				},
 				{
-					Slug: "sshd-missing", Title: "there is no ssh in the container or on the node", Weight: Rare,
+					Slug: "ssh-client", Title: "there is no ssh client where mpiexec runs", Weight: Rare,
 					Decide: "which ssh", Remedy: "openssh-client in the image, or -launcher fork, slurm",
 				},
 				{
-					Slug: "firewall", Title: "the node's daemon can't be started, or can't connect back", Weight: Rare,
+					Slug:   "firewall",
+					Title:  "the node's daemon can't be started, or can't connect back",
+					Weight: Rare,
 					Clues:  []Clue{onLine(Strong, "hydra-bstrap", "")},
 					Decide: "ssh NODE true; nc -vz from the node to mpiexec's",
 					Remedy: "ssh without a password, open ports; I_MPI_HYDRA_BOOTSTRAP=ssh or slurm, I_MPI_HYDRA_IFACE",
@@ -180,7 +183,9 @@ func mpichSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-790", Name: "mpi-own-name", Title: "a rank can't turn the name of its own node into an address",
+			ID:    "RDX-790",
+			Name:  "mpi-own-name",
+			Title: "a rank can't turn the name of its own node into an address",
 			Explanation: "MPICH publishes the address of the host's name. Names that DHCP or a container gave often " +
 				"aren't in /etc/hosts or DNS.",
 			Sources: []string{
@@ -188,7 +193,7 @@ func mpichSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Standing: evidence.Origin,
 			Lines: []Line{
-				mpichErrors.says("mpich-hostname", "gethostbyname failed").decides("name-resolution"),
+				mpichErrors.says("mpich-hostname", "gethostbyname failed, ", "(errno ").decides("name-resolution"),
 				mpichErrors.says("mpich-getaddrinfo", "getaddrinfo failed", "MPI").speaks("name-resolution"),
 				mpichErrors.says("mpich-lookup", "[ch3:sock] hostname lookup failed").decides("name-resolution"),
 				hydra.says("hydra-own-name", "unable to get local hostname").speaks("name-resolution"),

@@ -227,8 +227,8 @@ func openmpiSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "the first rank that ends", Remedy: "what ended it",
 				},
 				{
-					Slug: "port-in-use", Title: "no port of the address is free: so many connections of the node use " +
-						"them all", Weight: Rare,
+					Slug: "port-in-use", Title: "no port of the address is free: so many connections of the node " +
+						"use them all", Weight: Rare,
 					Decide:  "ss -s; sysctl net.ipv4.ip_local_port_range; the ranks of the job times those of a node",
 					Remedy:  "a larger net.ipv4.ip_local_port_range; btl_tcp_links 1; fewer ranks; RDMA instead of TCP",
 					Sources: []string{"open-mpi/ompi#7246"},

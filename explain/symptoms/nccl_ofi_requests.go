@@ -8,8 +8,9 @@ const ofiPeerLog = "the first failure in the logs of all ranks"
 func ncclOFIRequestSymptoms() []Symptom {
 	return []Symptom{
 		{
-			ID: "RDX-710", Name: "ofi-provider", Title: "the libfabric plugin doesn't use EFA, or not with its " +
-				"features",
+			ID:    "RDX-710",
+			Name:  "ofi-provider",
+			Title: "the libfabric plugin doesn't use EFA, or not with its features",
 			Explanation: "libfabric offered another provider than EFA, or one without what the plugin asks for: the " +
 				"devices aren't in the container, or the libraries are of different releases.",
 			Sources: []string{
@@ -23,7 +24,11 @@ func ncclOFIRequestSymptoms() []Symptom {
 				ofiLine("ofi-set", "platform-aws.cpp", "Couldn't set ").speaks("efa-setup"),
 				ofiLine("ofi-permitted", "nccl_ofi_ofiutils.cpp", "Failed to set FI_OPT_").speaks("efa-setup"),
 				ofiLine("ofi-emulated", "platform-aws.cpp", "FI_OPT_EFA_EMULATED_WRITE").speaks("efa-setup"),
-				ofiLine("ofi-open-ops", "nccl_ofi_net.cpp", "fi_open_ops for EFA features failed").speaks("efa-setup"),
+				ofiLine(
+					"ofi-open-ops",
+					"nccl_ofi_net.cpp",
+					"fi_open_ops for EFA features failed",
+				).speaks("efa-setup"),
 				ofiLine("ofi-key-size", "nccl_ofi_ofiutils.cpp", "supports MR key size of").speaks("efa-setup"),
 				ofiLine("ofi-tag-bits", "nccl_ofi_sendrecv.cpp", "does not provide enough tag bits"),
 				ofiLine("ofi-inject", "nccl_ofi_net.cpp", "FI_OPT_INJECT_RMA_SIZE failed").speaks("efa-setup"),
@@ -35,7 +40,8 @@ func ncclOFIRequestSymptoms() []Symptom {
 			},
 			Causes: []Cause{
 				{
-					Slug: "no-device-node", Title: "the container or instance has no EFA device, so libfabric offers " +
+					Slug: "no-device-node",
+					Title: "the container or instance has no EFA device, so libfabric offers " +
 						"another provider",
 					Weight: Usual,
 					Clues: []Clue{
@@ -70,7 +76,9 @@ func ncclOFIRequestSymptoms() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-711", Name: "ofi-post", Title: "libfabric refused a transfer of the plugin",
+			ID:    "RDX-711",
+			Name:  "ofi-post",
+			Title: "libfabric refused a transfer of the plugin",
 			Explanation: "A send, write or read could not be posted, or the completion queue could not be read. The " +
 				"error number tells whether the endpoint had failed before.",
 			Sources: []string{
@@ -102,10 +110,13 @@ func ncclOFIRequestSymptoms() []Symptom {
 				},
 				efaSetup(),
 				{
-					Slug: "efa-security-group", Title: "the security group doesn't allow all traffic to and from " +
-						"itself",
+					Slug:   "efa-security-group",
+					Title:  "the security group doesn't allow all traffic to and from itself",
 					Weight: Usual,
-					Clues:  []Clue{{Weight: Hint, Line: "ofi-connect-message"}, {Weight: Hint, Line: "ofi-cm-connect"}},
+					Clues: []Clue{
+						{Weight: Hint, Line: "ofi-connect-message"},
+						{Weight: Hint, Line: "ofi-cm-connect"},
+					},
 					Decide: "aws ec2 describe-security-groups: inbound and outbound rules that name the group itself",
 					Remedy: "all traffic from and to the security group itself, in both directions",
 				},
@@ -120,10 +131,11 @@ func ncclOFIRequestSymptoms() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-712", Name: "ofi-gpu", Title: "the libfabric plugin can't use CUDA, or GPU memory for its " +
-				"own buffers",
-			Explanation: "The plugin loads the CUDA runtime at its start, and takes some memory of the GPU to flush " +
-				"writes.",
+			ID:    "RDX-712",
+			Name:  "ofi-gpu",
+			Title: "the libfabric plugin can't use CUDA, or GPU memory for its own buffers",
+			Explanation: "The plugin loads the CUDA runtime at its start, and takes some memory of the GPU to " +
+				"flush writes.",
 			Sources:  []string{"aws/aws-ofi-nccl, src/nccl_ofi_cuda.cpp"},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -175,9 +187,8 @@ func ncclOFIRequestSymptoms() []Symptom {
 		{
 			ID: "RDX-713", Name: "ofi-internal", Title: "the libfabric plugin lost track of its connections or " +
 				"requests",
-			Explanation: "The plugin's own bookkeeping doesn't fit: a defect of its release, different releases " +
-				"on the " +
-				"nodes, or what is left after another failure.",
+			Explanation: "The plugin's own bookkeeping doesn't fit: a defect of its release, different releases on " +
+				"the nodes, or what is left after another failure.",
 			Sources:  []string{"aws/aws-ofi-nccl, src/nccl_ofi_rdma.cpp", "aws/aws-ofi-nccl#715"},
 			Standing: evidence.Vague,
 			Lines: []Line{
@@ -222,8 +233,9 @@ func ncclOFIOtherSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
 			ID: "RDX-716", Name: "efa-internal-error", Title: "the EFA provider of libfabric ended the process",
-			Explanation: "The provider prints its own error number: 4100 to 4117 are about buffers and queues of " +
-				"this process, 4113, 4124 and 4126 about a peer that doesn't answer.",
+			Explanation: "The provider prints its own error number: 4113, 4124 and 4126 are about a peer that " +
+				"doesn't answer, " +
+				"most others from 4100 to 4117 about buffers, queues and packets of this process.",
 			Sources:  []string{"ofiwg/libfabric, prov/efa/src/efa_errno.h", "awslabs/awsome-distributed-ai#647"},
 			Standing: evidence.Failed,
 			Lines: []Line{
@@ -250,9 +262,15 @@ func ncclOFIOtherSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "memlock unlimited (--ulimit memlock=-1) for the service that starts the job",
 				},
 				{
-					Slug: "dead-peer", Title: "the peer's process has ended", Weight: Usual,
-					Clues:  []Clue{{Weight: Strong, Line: "efa-code-peer"}, {Weight: -Hint, Line: "efa-code-buffers"}},
-					Decide: ofiPeerLog, Remedy: "what ended it",
+					Slug:   "dead-peer",
+					Title:  "the peer's process has ended",
+					Weight: Usual,
+					Clues: []Clue{
+						{Weight: Strong, Line: "efa-code-peer"},
+						{Weight: -Hint, Line: "efa-code-buffers"},
+					},
+					Decide: ofiPeerLog,
+					Remedy: "what ended it",
 				},
 				{
 					Slug: "efa-security-group", Title: "the security group doesn't allow all traffic to and from " +
@@ -273,8 +291,11 @@ func ncclOFIOtherSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "a higher limit",
 				},
 				{
-					Slug: "fork-unsafe", Title: "the program forks (data loaders), and pages were copied", Weight: Rare,
-					Decide: "workers of data loaders; FI_EFA_FORK_SAFE", Remedy: "FI_EFA_FORK_SAFE=1, a newer kernel",
+					Slug:    "fork-unsafe",
+					Title:   "the program forks (data loaders), and pages were copied",
+					Weight:  Rare,
+					Decide:  "workers of data loaders; FI_EFA_FORK_SAFE",
+					Remedy:  "FI_EFA_FORK_SAFE=1, a newer kernel",
 					Sources: []string{"aws/aws-ofi-nccl#141"},
 				},
 				{
@@ -285,8 +306,9 @@ func ncclOFIOtherSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-714", Name: "ofi-notes", Title: "the libfabric plugin notes something, and goes on: no fault " +
-				"by itself",
+			ID:    "RDX-714",
+			Name:  "ofi-notes",
+			Title: "the libfabric plugin notes something, and goes on: no fault by itself",
 			Explanation: "The plugin warns of old names of variables and of features that it does without. The lines " +
 				"are of jobs that work.",
 			Sources:  []string{"aws/aws-ofi-nccl, src/platform-aws.cpp"},
@@ -304,7 +326,9 @@ func ncclOFIOtherSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-715", Name: "ofi-other", Title: "the libfabric plugin failed, in a way that isn't known in detail",
+			ID:    "RDX-715",
+			Name:  "ofi-other",
+			Title: "the libfabric plugin failed, in a way that isn't known in detail",
 			Explanation: "The line is of the plugin, and of no form that is known here. What mostly fails in it are " +
 				"parts of EFA that don't fit together, and peers that ended.",
 			Sources:  []string{"aws/aws-ofi-nccl, src"},

@@ -114,9 +114,8 @@ func ncclPluginSymptoms() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-904", Name: "net-plugin-load", Title: "a network plugin of NCCL is there, but can't be loaded",
-			Explanation: "NCCL goes on with its own network, InfiniBand or sockets: on EFA that is TCP. That " +
-				"there is " +
-				"no plugin at all is usual, and has another text.",
+			Explanation: "NCCL goes on with its own network, InfiniBand or sockets: on EFA that is TCP. That there " +
+				"is no plugin at all is usual, and has another text.",
 			Sources: []string{"NVIDIA/nccl, src/plugin/plugin_open.cc", "dlopen(3)"},
 			Lines: []Line{
 				nccl("plugin-version", "plugin/plugin_open.cc", "' not found (required by ", "dlerror=").

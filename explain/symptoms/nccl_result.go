@@ -11,8 +11,8 @@ func ncclResultSymptoms() []Symptom {
 			ID:    "RDX-356",
 			Name:  "wrong-results",
 			Title: "the collectives return wrong data",
-			Explanation: "nccl-tests compares results. Wrong values come from transfers that corrupt data, not from " +
-				"the program.",
+			Explanation: "nccl-tests compares results. Wrong values come from transfers that corrupt data, not " +
+				"from the program.",
 			Sources:  []string{"NVIDIA/nccl-tests, src/util.cu", "NVIDIA/nccl, release 2.18.3"},
 			Standing: evidence.Origin,
 			Lines: []Line{

@@ -9,8 +9,8 @@ func ncclUsageSymptoms() []Symptom {
 			ID:    "RDX-325",
 			Name:  "invalid-usage",
 			Title: "the program calls NCCL with wrong arguments",
-			Explanation: "NCCL checks what it is given: pointers, counts, ranks, types, groups, and the device that " +
-				"is current.",
+			Explanation: "NCCL checks what it is given: pointers, counts, ranks, types, groups, and the device " +
+				"that is current.",
 			Sources: []string{
 				"NVIDIA/nccl, src/misc/argcheck.cc", "NVIDIA/nccl, src/enqueue.cc", "NVIDIA/nccl, src/group.cc",
 			},
@@ -73,6 +73,7 @@ func ncclUsageSymptoms() []Symptom {
 			Standing: evidence.Origin,
 			Lines: []Line{
 				nccl("no-algorithm", "enqueue.cc", "o algorithm/protocol available").warning().any("No", "no"),
+				nccl("no-kernel", "enqueue.cc", "nor symKernelId available for function "),
 				nccl("token-unknown", "graph/tuning.cc", "Unrecognized element token").warning().
 					speaks("setting-invalid"),
 				nccl("prefix-unknown", "graph/tuning.cc", "Unrecognized prefix token").warning().

@@ -8,9 +8,12 @@ const ncclSocketFile = "misc/socket.cc"
 func ncclVerbsSymptoms() []Symptom {
 	return []Symptom{
 		{
-			ID: "RDX-700", Name: "post-request", Title: "the driver refused a request of NCCL",
-			Explanation: "ibv_post_send, ibv_post_recv and ibv_poll_cq fail by themselves only if the queue is full, " +
-				"or has failed before.",
+			ID:    "RDX-700",
+			Name:  "post-request",
+			Title: "the driver refused a request of NCCL",
+			Explanation: "ibv_post_send and ibv_post_recv fail at once if the queue is full, the request isn't " +
+				"valid for it, or the device is gone; a queue pair in the error state takes requests and flushes " +
+				"them. ibv_poll_cq itself fails only with the device or its queue.",
 			Sources:  []string{"NVIDIA/nccl, src/include/ibvwrap.h", "rdma-core, ibv_post_send(3)"},
 			Standing: evidence.Origin,
 			Lines: []Line{
@@ -21,8 +24,7 @@ func ncclVerbsSymptoms() []Symptom {
 			Causes: []Cause{
 				{
 					Slug: "resource-limit", Title: "the queue is full: it is smaller on this device than NCCL " +
-						"expects, " +
-						"or completions are missing",
+						"expects, or completions are missing",
 					Weight: Usual,
 					Clues:  []Clue{onErrno(Strong, "the queue has no room", "12")},
 					Decide: "ibv_devinfo -v: max_qp_wr; NCCL_IB_QPS_PER_CONNECTION, NCCL_BUFFSIZE",
@@ -48,9 +50,11 @@ func ncclVerbsSymptoms() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-701", Name: "device-open", Title: "NCCL could not open a device of the node, and does without it",
-			Explanation: "NCCL leaves out devices that it can't open or query. Ranks then have different devices, or " +
-				"use TCP.",
+			ID:    "RDX-701",
+			Name:  "device-open",
+			Title: "NCCL could not open a device of the node, and does without it",
+			Explanation: "NCCL leaves out devices that it can't open or query. Ranks then have different devices, " +
+				"or use TCP.",
 			Sources: []string{"NVIDIA/nccl, src/transport/net_ib/init.cc"},
 			Lines: []Line{
 				nccl("open-device", "transport/net_ib/init.cc", "NET/IB : Unable to open device").
@@ -69,7 +73,8 @@ func ncclVerbsSymptoms() []Symptom {
 					Remedy: "the device files of all cards that /sys shows, or NCCL_IB_HCA without the others",
 				},
 				{
-					Slug: "driver-userspace-mismatch", Title: "rdma-core in the image doesn't fit the kernel's driver",
+					Slug:   "driver-userspace-mismatch",
+					Title:  "rdma-core in the image doesn't fit the kernel's driver",
 					Weight: Usual,
 					Decide: "ibv_devinfo in the container and on the host",
 					Remedy: "the same release of rdma-core or MLNX_OFED",
@@ -135,12 +140,10 @@ func ncclVerbsSymptoms() []Symptom {
 			Causes: []Cause{
 				{
 					Slug: "interface-choice", Title: "this node has no interface in that network, or " +
-						"NCCL_SOCKET_IFNAME " +
-						"names none", Weight: Common,
+						"NCCL_SOCKET_IFNAME names none", Weight: Common,
 					Decide: "ip -br address on this node, against the address in the line",
 					Remedy: "NCCL_COMM_ID (MASTER_ADDR) with an address of the common network; NCCL_SOCKET_IFNAME " +
-						"with " +
-						"the interface in it",
+						"with the interface in it",
 				},
 				{
 					Slug: "setting-invalid", Title: "NCCL_COMM_ID or NCCL_SOCKET_FAMILY is wrong", Weight: Usual,

@@ -179,8 +179,8 @@ func perftestMemory() []Symptom {
 		},
 		{
 			ID: "RDX-518", Name: "perftest-dmabuf", Title: "DMA-BUF can't be used for the GPU's memory",
-			Explanation: "DMA-BUF needs the open kernel modules of NVIDIA's driver, CUDA 11.7 and a kernel of " +
-				"5.12 or later.",
+			Explanation: "DMA-BUF needs the open kernel modules of NVIDIA's driver, CUDA 11.7 and a kernel of 5.12 " +
+				"or later.",
 			Sources: []string{ptCUDA}, Standing: evidence.Origin,
 			Lines: []Line{
 				says(Perftest, "dmabuf-gpu", ptCUDA, "DMA-BUF is not supported on this "),

@@ -48,8 +48,8 @@ func perftestUsage() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-846", Name: "perftest-feature", Title: "the device doesn't have the feature that perftest asked " +
-				"for",
+			ID: "RDX-846", Name: "perftest-feature", Title: "the device doesn't have the feature that perftest " +
+				"asked for",
 			Explanation: "On-demand paging, device memory, rate limits and the like depend on device, firmware and " +
 				"transport.",
 			Sources: []string{ptResources, ptParams}, Standing: evidence.Origin,

@@ -37,12 +37,19 @@ func commonSymptoms() []Symptom { //nolint:funlen // a table
 					"the program uses a group that isn't there, or tensors of the wrong device",
 					"init_process_group and its backend; the device of the tensors",
 					"init_process_group first; cpu:gloo,cuda:nccl for tensors of both"),
-				maybe(Rare, "build-options", "this build of PyTorch has no libuv", "python -m torch.utils.collect_env",
-					"USE_LIBUV=0"),
+				maybe(
+					Rare,
+					"build-options",
+					"this build of PyTorch has no libuv",
+					"python -m torch.utils.collect_env",
+					"USE_LIBUV=0",
+				),
 			},
 		},
 		{
-			ID: "RDX-761", Name: "rendezvous-connection", Title: "torchrun could not reach the store of the rendezvous",
+			ID:    "RDX-761",
+			Name:  "rendezvous-connection",
+			Title: "torchrun could not reach the store of the rendezvous",
 			Explanation: "With the backend c10d, the node whose name or address is that of --rdzv-endpoint starts " +
 				"the store, and all connect to it. If no node takes the name for its own, nobody listens.",
 			Sources:  []string{"pytorch/pytorch, torch/distributed/elastic/rendezvous", "pytorch/pytorch#79388"},
@@ -52,9 +59,13 @@ func commonSymptoms() []Symptom { //nolint:funlen // a table
 				rendezvous.says("connection-store", "The connection to the C10d store has failed"),
 			},
 			Causes: []Cause{
-				maybe(Common, "nobody-listens", "no node takes the endpoint's name for its own, or that node isn't up",
+				maybe(
+					Common,
+					"nobody-listens",
+					"no node takes the endpoint's name for its own, or that node isn't up",
 					"hostname -f and getent hosts NAME on that node; ss -ltnp there",
-					"the node's own name or address as --rdzv-endpoint; is_host=true in --rdzv-conf"),
+					"the node's own name or address as --rdzv-endpoint; is_host=true in --rdzv-conf",
+				),
 				maybe(Usual, "firewall", "the port can't be reached", "nc -vz HOST PORT from each node",
 					"open the port"),
 				maybe(Usual, "name-resolution", "the name leads to another address", "getent hosts NAME on all nodes",
@@ -141,7 +152,7 @@ func commonSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-766", Name: "ray-worker-died", Title: "a worker process of Ray ended without a word",
+			ID: "RDX-766", Name: "ray-worker-died", Title: "a worker process of Ray ended without an error message",
 			Explanation: "Ray sees only that the connection to the worker has closed. The kernel's OOM killer, a " +
 				"crash in native code, and ray stop look alike.",
 			Sources: []string{"ray-project/ray, src/ray/raylet/node_manager.cc"}, Standing: evidence.Vague,
@@ -152,10 +163,14 @@ func commonSymptoms() []Symptom { //nolint:funlen // a table
 				rayWorker.says("worker-failure", "The leased worker has unrecoverable failure"),
 			},
 			Causes: []Cause{
-				maybe(Common, "host-memory", "the memory of the node or container ran out, and the process was killed",
+				maybe(
+					Common,
+					"host-memory",
+					"the memory of the node or container ran out, and the process was killed",
 					"dmesg -T | grep -i oom on that node; ray logs; the memory limit of the container",
 					"more memory, fewer processes, less in the object store or offloaded to the CPU",
-					onSeen(string(evidence.KernelOOM), "")),
+					onSeen(string(evidence.KernelOOM), ""),
+				),
 				maybe(Usual, "process-crash", "native code of the worker crashed",
 					"python-core-worker-*.log and worker-*.err of that process in /tmp/ray/session_latest/logs",
 					"matching versions of the libraries"),
@@ -168,8 +183,10 @@ func commonSymptoms() []Symptom { //nolint:funlen // a table
 			Explanation: "The address comes from --address, RAY_ADDRESS or the files of a cluster on this node.",
 			Sources:     []string{"ray-project/ray, python/ray/_private/services.py"}, Standing: evidence.Origin,
 			Lines: []Line{
-				rayConnect.says("no-instance", "Could not find any running Ray instance").decides("server-unreachable"),
-				rayConnect.says("no-address", "Can't find a `node_ip_address.json` file").speaks("server-unreachable"),
+				rayConnect.says("no-instance", "Could not find any running Ray instance").
+					decides("server-unreachable"),
+				rayConnect.says("no-address", "Can't find a `node_ip_address.json` file").
+					speaks("server-unreachable"),
 			},
 			Causes: []Cause{
 				maybe(Common, "server-unreachable", "ray start did not run on this node, or as another user",
@@ -177,10 +194,13 @@ func commonSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-768", Name: "loader-died", Title: "a worker of the data loader ended",
+			ID:    "RDX-768",
+			Name:  "loader-died",
+			Title: "a worker of the data loader ended",
 			Explanation: "Loader workers are processes. They end by signals if memory runs out, and by errors in the " +
 				"dataset's code.",
-			Sources: []string{"pytorch/pytorch, torch/utils/data/dataloader.py"}, Standing: evidence.Failed,
+			Sources:  []string{"pytorch/pytorch, torch/utils/data/dataloader.py"},
+			Standing: evidence.Failed,
 			Lines: []Line{
 				dataLoader.says("loader-killed", "DataLoader worker", "is killed by signal: Killed").
 					speaks("host-memory"),
@@ -191,8 +211,7 @@ func commonSymptoms() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				maybe(Usual, "host-memory", "the memory of the node or container ran out",
 					"dmesg | grep -i oom; the memory limit of the container", "fewer loader workers, more memory"),
-				maybe(Usual, "shm-too-small", "/dev/shm is too small", "df -h /dev/shm in the container",
-					"--shm-size=16g or --ipc=host"),
+				shmTooSmall(Usual),
 				maybe(Usual, "process-crash", "native code in the dataset crashed, or doesn't survive fork",
 					"num_workers=0 shows the error", "multiprocessing_context=\"spawn\"; the library of the dataset"),
 			},
@@ -215,7 +234,8 @@ func commonSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-748", Name: "allocator-assert",
+			ID:    "RDX-748",
+			Name:  "allocator-assert",
 			Title: "PyTorch's allocator of GPU memory failed in a call of NVML",
 			Explanation: "When memory runs out, the allocator asks NVML what is in use for its message. If that call " +
 				"fails, the assertion hides the message. With expandable segments it fails while it gives back.",
@@ -227,7 +247,12 @@ func commonSymptoms() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				allocator.says("nvml-init", "INTERNAL ASSERT FAILED", "CUDACachingAllocator", "nvmlInit").
 					speaks("driver-mismatch"),
-				allocator.says("nvml-device", "INTERNAL ASSERT FAILED", "CUDACachingAllocator", "nvmlDeviceGetHandle"),
+				allocator.says(
+					"nvml-device",
+					"INTERNAL ASSERT FAILED",
+					"CUDACachingAllocator",
+					"nvmlDeviceGetHandle",
+				),
 				allocator.says("nvml-result", "INTERNAL ASSERT FAILED", "CUDACachingAllocator", "NVML_SUCCESS == r").
 					speaks("gpu-memory"),
 				allocator.says("segments", "INTERNAL ASSERT FAILED", "CUDACachingAllocator", "handles_.at(").
@@ -239,7 +264,7 @@ func commonSymptoms() []Symptom { //nolint:funlen // a table
 					"a smaller batch or share of memory; end other processes on the GPU"),
 				maybe(Usual, "driver-mismatch", "libnvidia-ml isn't of the loaded driver's release, or isn't there",
 					"nvidia-smi in the same container; cat /proc/driver/nvidia/version",
-					"a reboot after the driver's update; the container started anew"),
+					"a reboot after the driver's update; a restart of the container"),
 				maybe(Rare, "gpu-missing", "NVML can't see the GPU: MIG, a container without it, WSL",
 					"nvidia-smi -L in the container; CUDA_VISIBLE_DEVICES", "the GPU's numbers, not UUIDs of MIG"),
 			},

@@ -17,7 +17,9 @@ var (
 func engineSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-383", Name: "ray-cluster", Title: "the Ray cluster lost a node, or can't be joined",
+			ID:          "RDX-383",
+			Name:        "ray-cluster",
+			Title:       "the Ray cluster lost a node, or can't be joined",
 			Explanation: "Ray's head watches its nodes; workers need the same versions of Ray and Python as the head.",
 			Sources: []string{
 				"ray-project/ray, gcs_server, python/ray/_private/utils.py", "ray-project/ray#12153",
@@ -148,7 +150,8 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID:   "RDX-387",
-			Name: "custom-allreduce", Title: "PyTorch and vLLM's remarks about all-reduce, barriers and the end of a " +
+			Name: "custom-allreduce",
+			Title: "PyTorch and vLLM's remarks about all-reduce, barriers and the end of a " +
 				"process: no fault by themselves",
 			Explanation: "vLLM's own all-reduce needs GPUs that reach each other directly; without it NCCL is " +
 				"used. A barrier without device_ids takes the GPU with the number of the rank.",
@@ -175,6 +178,8 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 				sglangKV.says("handshake", "Decode handshake failed for request"),
 				sglangKV.says("transfer-failed", "Decode transfer failed for request"),
 				sglangKV.says("bootstrap-failed", "Prefill bootstrap failed for request"),
+				sglangKV.says("tp-sizes", "does NOT support PD different TP sizes").as(evidence.Origin).
+					decides("setting-invalid"),
 			},
 			Causes: []Cause{
 				{
@@ -187,6 +192,13 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Usual,
 					Decide: "the address in the bootstrap's lines, from the other node: nc -vz ADDRESS PORT",
 					Remedy: "--host and --disaggregation-ib-device; settings of Mooncake or NIXL",
+				},
+				{
+					Slug:   "setting-invalid",
+					Title:  "for this model prefill and decode must have the same tensor parallel size",
+					Weight: Rare,
+					Decide: "--tp-size of both instances",
+					Remedy: "the same --tp-size, or a release that supports it",
 				},
 				{
 					Slug: "gid-index", Title: "the transfer engine's RDMA connections fail", Weight: Usual,
@@ -230,7 +242,9 @@ func engineSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-394", Name: "kv-lease", Title: "prefill freed blocks of its cache before decode had read them",
+			ID:    "RDX-394",
+			Name:  "kv-lease",
+			Title: "prefill freed blocks of its cache before decode had read them",
 			Explanation: "The prefill side keeps the blocks of a request for a time. If decode comes later, it reads " +
 				"blocks of another request, and the answer is wrong without an error.",
 			Sources:  []string{"vllm-project/vllm, distributed/kv_transfer/kv_connector/v1/nixl"},

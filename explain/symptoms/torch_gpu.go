@@ -38,7 +38,11 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				cudaText.says("cuda-error-oom", "CUDA error: out of memory"),
 				cudaText.says("runtime-oom", "out of memory").any(cudaCalls()...).not("CUDA error: out of memory",
 					"Test CUDA"),
-				vllm.says("cache-length", "tokens that can be stored in KV cache", "is larger than the maximum number"),
+				vllm.says(
+					"cache-length",
+					"tokens that can be stored in KV cache",
+					"is larger than the maximum number",
+				),
 				vllm.says("cache-request", "To serve at least one request with the model"),
 				xlaMemory.says("xla-oom", "Out of memory while trying to allocate "),
 				xlaMemory.says("xla-cuda-oom", "CUDA_ERROR_OUT_OF_MEMORY"),
@@ -135,7 +139,7 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				xlaMemory.says("cuda-not-ready", "CUDA_ERROR_SYSTEM_NOT_READY"),
 				fabricLog.says("fabric-failed", "nvidia-fabricmanager.service").any(
 					"Main process exited", "Control process exited", "Failed with result", "entered failed state",
-				).speaks("fabric-manager"),
+				).as(evidence.Vague).speaks("fabric-manager"),
 				fabricLog.says("fabric-start", "Failed to start NVIDIA fabric manager service").
 					speaks("fabric-manager"),
 			},
@@ -154,7 +158,9 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-364", Name: "gpu-missing", Title: "a rank has no GPU",
+			ID:    "RDX-364",
+			Name:  "gpu-missing",
+			Title: "a rank has no GPU",
 			Explanation: "The process sees fewer GPUs than it needs: the container got none, a variable hides them, " +
 				"or the local rank is counted over the node's GPUs.",
 			Sources:  []string{"pytorch/pytorch, c10/cuda/CUDAFunctions.cpp"},
@@ -175,6 +181,8 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				ncclTests.says("tests-ordinal", "Test CUDA failure", "invalid device ordinal"),
 				ncclTests.says("tests-hip-device", "Test HIP failure", "hipErrorInvalidDevice"),
 				ncclTests.says("tests-hip-none", "Test HIP failure", "hipErrorNoDevice"),
+				cudaText.says("old-ordinal", "cuda runtime error (101) : invalid device ordinal").
+					speaks("local-rank"),
 				cudaText.says("invalid-ordinal", "CUDA error: invalid device ordinal").speaks("local-rank"),
 			},
 			Causes: []Cause{
@@ -205,7 +213,9 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-365", Name: "cuda-version", Title: "the GPU's driver and the CUDA of the program don't fit",
+			ID:          "RDX-365",
+			Name:        "cuda-version",
+			Title:       "the GPU's driver and the CUDA of the program don't fit",
 			Explanation: "The driver must be as new as the CUDA libraries need, and these must have code for the GPU.",
 			Sources:     []string{"CUDA Compatibility, NVIDIA", "CUDA Runtime API, cudaError_t"},
 			Standing:    evidence.Origin,
@@ -251,7 +261,8 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				vllmReduce.says("custom-argument", "custom_all_reduce.cuh:", "'invalid argument'").speaks("gpu-ipc"),
 				vllmReduce.says("custom-other", "custom_all_reduce.cuh:", "Cuda error ").
 					not("'invalid argument'", "peer access"),
-				cudaText.says("cuda-ipc-get", "cudaIpcGetMemHandle").any("invalid argument", "failed", "not supported"),
+				cudaText.says("cuda-ipc-get", "cudaIpcGetMemHandle").
+					any("invalid argument", "failed", "not supported"),
 				cudaText.says("cuda-ipc-open", "cudaIpcOpenMemHandle").
 					any("invalid", "failed", "not supported", "already mapped"),
 				source{Torch, "pytorch/pytorch, torch/csrc/cuda"}.
@@ -259,8 +270,10 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "gpu-ipc", Title: "the memory was allocated in a way that can't be shared",
-					Weight: Usual, Sources: []string{"vllm-project/vllm#42609"},
+					Slug:    "gpu-ipc",
+					Title:   "the memory was allocated in a way that can't be shared",
+					Weight:  Usual,
+					Sources: []string{"vllm-project/vllm#42609"},
 					Clues: []Clue{
 						{Weight: Strong, Variable: "HSA_ENABLE_IPC_MODE_LEGACY"},
 						{Weight: Strong, Variable: "PYTORCH_CUDA_ALLOC_CONF"},
@@ -288,7 +301,10 @@ func gpuSymptoms() []Symptom { //nolint:funlen // a table
 				cudaText.says("peer-unsupported", "peer access is not supported between these two devices"),
 				cudaText.says("peer-resources", "peer mapping resources exhausted").speaks("gpu-peer-limit"),
 				source{Torch, "huggingface/accelerate, state.py"}.
-					says("consumer-cards", "doesn't support faster communication broadband via P2P").decides("gpu-p2p"),
+					says(
+						"consumer-cards",
+						"doesn't support faster communication broadband via P2P",
+					).decides("gpu-p2p"),
 				trtllm.says("peer-nodes", "Can't enable access between nodes").decides("gpu-p2p"),
 			},
 			Causes: []Cause{

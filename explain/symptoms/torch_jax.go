@@ -17,7 +17,9 @@ var (
 func jaxSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-740", Name: "jax-task-lost", Title: "a process of the JAX job has ended or was started anew",
+			ID:    "RDX-740",
+			Name:  "jax-task-lost",
+			Title: "a process of the JAX job has ended or was restarted",
 			Explanation: "Each process sends heartbeats to the coordinator, which is in process 0. If they stop, the " +
 				"coordinator ends all others. The process that is named has failed before, or its node is overloaded.",
 			Sources:  []string{"openxla/xla, xla/tsl/distributed_runtime/coordination"},
@@ -42,7 +44,7 @@ func jaxSymptoms() []Symptom { //nolint:funlen // a table
 				maybe(Usual, "launcher-ranks",
 					"two processes have the same process_id, or two jobs the same coordinator",
 					"process_id of all processes; a second job at the same address and port",
-					"an own process_id for each process, an own port for each job",
+					"a process_id for each process, a port for each job",
 					onLine(Usual, "incarnation", "a second process came with the same number")),
 				maybe(Rare, "host-memory", "the node's memory ran out, and the process was killed",
 					"dmesg | grep -i oom on that node", "more memory, or less in pinned buffers",
@@ -53,7 +55,9 @@ func jaxSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-741", Name: "jax-barrier", Title: "processes of the JAX job wait for others that don't come",
+			ID:    "RDX-741",
+			Name:  "jax-barrier",
+			Title: "processes of the JAX job wait for others that don't come",
 			Explanation: "All processes register with the coordinator and meet at barriers. Those that are named as " +
 				"missing never came: they were not started, can't reach the coordinator, or do something else.",
 			Sources:  []string{"openxla/xla, xla/tsl/distributed_runtime/coordination", "jax-ml/jax#22740"},
@@ -72,24 +76,36 @@ func jaxSymptoms() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				maybe(Common, "dead-peer", "a process was not started, or ended before",
 					"the tasks that the line names: their logs", "what ended them"),
-				maybe(Usual, "launcher-ranks", "num_processes is larger than the number of processes that were started",
+				maybe(
+					Usual,
+					"launcher-ranks",
+					"num_processes is larger than the number of processes that were started",
 					"num_processes and process_id of all processes; SLURM_NTASKS",
 					"one process for each process_id below num_processes",
-					onLine(Hint, "barrier-connect", "the first barrier of all processes")),
+					onLine(Hint, "barrier-connect", "the first barrier of all processes"),
+				),
 				maybe(Usual, "firewall", "the coordinator's port can't be reached from the other nodes",
 					"nc -vz COORDINATOR PORT from each node", "open the port, or the right address"),
-				maybe(Rare, "interface-choice", "the coordinator's name resolves to an address that others don't reach",
-					"getent hosts COORDINATOR on each node", "an address of the nodes' network"),
+				maybe(
+					Rare,
+					"interface-choice",
+					"the coordinator's name resolves to an address that others don't reach",
+					"getent hosts COORDINATOR on each node",
+					"an address of the nodes' network",
+				),
 				maybe(Rare, "setting-invalid", "a proxy of the environment is between the processes",
 					"env | grep -i proxy", "unset http_proxy and https_proxy, or no_proxy with the nodes",
 					onSeen("pytorch/proxy", "")),
 			},
 		},
 		{
-			ID: "RDX-742", Name: "jax-coordinator", Title: "JAX's coordinator can't be reached",
+			ID:    "RDX-742",
+			Name:  "jax-coordinator",
+			Title: "JAX's coordinator can't be reached",
 			Explanation: "The coordinator listens in process 0. Nobody listens at that address and port if process 0 " +
 				"has ended, has not come so far, or is elsewhere.",
-			Sources: []string{"openxla/xla, xla/tsl/distributed_runtime/coordination"}, Standing: evidence.Waiting,
+			Sources:  []string{"openxla/xla, xla/tsl/distributed_runtime/coordination"},
+			Standing: evidence.Waiting,
 			Lines: []Line{
 				xlaCoordination.says("grpc-coordination", "CoordinationService", "UNAVAILABLE").
 					any("failed to connect", "Connection refused", "Socket closed", "connection attempt timed out"),
@@ -131,10 +147,13 @@ func jaxSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-744", Name: "jax-processes", Title: "JAX's processes are not set up as the job needs",
+			ID:    "RDX-744",
+			Name:  "jax-processes",
+			Title: "JAX's processes are not set up as the job needs",
 			Explanation: "jax.distributed.initialize comes before anything else and needs the coordinator's address, " +
 				"the number of processes and the number of this one; with Slurm and MPI it finds them itself.",
-			Sources: []string{"jax-ml/jax, jax/_src/distributed.py"}, Standing: evidence.Origin,
+			Sources:  []string{"jax-ml/jax, jax/_src/distributed.py"},
+			Standing: evidence.Origin,
 			Lines: []Line{
 				jaxInit.says("before", "jax.distributed.initialize() must be called before").decides("program-usage"),
 				jaxInit.says("once", "distributed.initialize should only be called once").decides("program-usage"),
@@ -154,12 +173,13 @@ func jaxSymptoms() []Symptom { //nolint:funlen // a table
 		},
 		{
 			ID: "RDX-745", Name: "jax-without-cuda", Title: "JAX was installed without CUDA, and uses the CPU",
-			Explanation: "The GPU is there, but the plugin for it isn't installed, or could not be loaded.",
+			Explanation: "A GPU seems to be there, but the plugin for it isn't installed, or could not be loaded.",
 			Sources:     []string{"jax-ml/jax, jax/_src/xla_bridge.py"}, Standing: evidence.Failed,
 			Lines: []Line{
 				jaxBackend.says("no-cuda-jaxlib", "CUDA-enabled jaxlib is not installed. Falling back").
 					decides("missing-library"),
-				jaxBackend.says("no-cuda-plugin", "Unable to initialize backend 'cuda'").not("INFO", "'cuda': module"),
+				jaxBackend.says("no-cuda-plugin", "Unable to initialize backend 'cuda'").
+					not("INFO", "'cuda': module"),
 			},
 			Causes: []Cause{
 				maybe(Common, "missing-library", "the package for CUDA is missing", "pip list | grep -i jax",
@@ -171,11 +191,13 @@ func jaxSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-746", Name: "jax-proxy",
+			ID:          "RDX-746",
+			Name:        "jax-proxy",
 			Title:       "a proxy is set where JAX connects its processes: no fault by itself",
 			Explanation: "gRPC uses the proxy of the environment, also between the nodes of a job; the start may hang.",
-			Sources:     []string{"jax-ml/jax, jax/_src/distributed.py"}, Standing: evidence.Harmless,
-			Lines: []Line{jaxInit.says("proxy", "JAX detected proxy variable(s) in the environment")},
+			Sources:     []string{"jax-ml/jax, jax/_src/distributed.py"},
+			Standing:    evidence.Harmless,
+			Lines:       []Line{jaxInit.says("proxy", "JAX detected proxy variable(s) in the environment")},
 		},
 		{
 			ID: "RDX-747", Name: "nccl-not-loaded", Title: "JAX or TensorFlow found no NCCL library",

@@ -20,7 +20,8 @@ var (
 func launchSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-750", Name: "port-variable", Title: "a variable for a port has an address: Kubernetes sets it",
+			ID: "RDX-750", Name: "port-variable",
+			Title: "a variable for a port has another value, such as an address from Kubernetes",
 			Explanation: "For each Service, Kubernetes sets variables such as NAME_PORT=tcp://10.0.0.1:80 in all " +
 				"pods of the namespace. A Service called vllm, master or redis overwrites VLLM_PORT, MASTER_PORT " +
 				"or REDIS_PORT.",
@@ -31,12 +32,17 @@ func launchSymptoms() []Symptom { //nolint:funlen // a table
 					decides("setting-invalid"),
 				vllmEnvs.says("port-uri", "appears to be a URI. This may be caused by a Kubernetes").
 					decides("setting-invalid"),
-				vllmEnvs.says("port-integer", "' must be a valid integer", "_PORT ").decides("setting-invalid"),
+				vllmEnvs.says("port-integer", "' must be a valid integer", "_PORT ").speaks("setting-invalid"),
 			},
 			Causes: []Cause{
-				maybe(Common, "setting-invalid", "a Service has a name from which Kubernetes makes that variable",
+				maybe(
+					Common,
+					"setting-invalid",
+					"the variable has no port number: Kubernetes makes it from a Service of that name (tcp://…), "+
+						"or it is set wrongly",
 					"env | grep _PORT= in the pod; kubectl get services",
-					"another name for the Service, or enableServiceLinks: false in the pod's spec"),
+					"another name for the Service, or enableServiceLinks: false in the pod's spec",
+				),
 			},
 		},
 		{
@@ -74,7 +80,8 @@ func launchSymptoms() []Symptom { //nolint:funlen // a table
 				deepSpeedRunner.says("bad-entry", "Hostfile contains a bad entry"),
 				deepSpeedRunner.says("twice", "Hostfile contains multiple entries for"),
 				deepSpeedRunner.says("empty", "Hostfile is empty or not formatted correctly"),
-				deepSpeedRunner.says("no-gpus", "Unable to proceed, no GPU resources available").speaks("gpu-missing"),
+				deepSpeedRunner.says("no-gpus", "Unable to proceed, no GPU resources available").
+					speaks("gpu-missing"),
 				deepSpeedRunner.says("no-launcher", "launcher '", "' not installed").decides("missing-library"),
 			},
 			Causes: []Cause{
@@ -109,8 +116,7 @@ func launchSymptoms() []Symptom { //nolint:funlen // a table
 					"dmesg | grep -i oom; free -g while the job starts; the memory limit of the container",
 					"less offload to the CPU, or to NVMe; fewer loader workers; more memory",
 					onSeen("pytorch/memory-full", "")),
-				maybe(Rare, "shm-too-small", "/dev/shm is full: a write to it raises SIGBUS",
-					"df -h /dev/shm in the container", "--shm-size=16g or --ipc=host"),
+				shmTooSmall(Rare),
 				maybe(Rare, "process-crash", "native code accessed memory that isn't there",
 					"faulthandler of Python; gdb with the core",
 					"matching versions of torch, CUDA and DeepSpeed's operators"),
@@ -160,10 +166,13 @@ func launchSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-756", Name: "queue-setting", Title: "Megatron needs another value of CUDA_DEVICE_MAX_CONNECTIONS",
+			ID:    "RDX-756",
+			Name:  "queue-setting",
+			Title: "Megatron needs another value of CUDA_DEVICE_MAX_CONNECTIONS",
 			Explanation: "With one hardware queue, communication and computation start in the order of their calls, " +
 				"which overlapped tensor parallelism relies on.",
-			Sources: []string{"NVIDIA/Megatron-LM, megatron/training/arguments.py"}, Standing: evidence.Origin,
+			Sources:  []string{"NVIDIA/Megatron-LM, megatron/training/arguments.py"},
+			Standing: evidence.Origin,
 			Lines: []Line{
 				megatronArgs.says("max-connections", "CUDA_DEVICE_MAX_CONNECTIONS to 1").
 					any("require setting", "equires setting").not("While", "while").decides("setting-invalid"),
@@ -195,11 +204,13 @@ func launchSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-758", Name: "cxx-library",
+			ID:    "RDX-758",
+			Name:  "cxx-library",
 			Title: "a C++ or torch library is of another release than an extension needs",
 			Explanation: "An extension needs symbols that the library which is found first doesn't have: a libstdc++ " +
 				"of conda or of the system that is older than the compiler, or another torch than at build time.",
-			Sources: []string{"ld.so(8)", "deepseek-ai/DeepEP#211"}, Standing: evidence.Origin,
+			Sources:  []string{"ld.so(8)", "deepseek-ai/DeepEP#211"},
+			Standing: evidence.Origin,
 			Lines: []Line{
 				cxxLoader.says("glibcxx", "version `GLIBCXX_", "not found").decides("library-too-old"),
 				cxxLoader.says("cxxabi", "version `CXXABI_", "not found").decides("library-too-old"),
@@ -212,10 +223,13 @@ func launchSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("version-mismatch"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "library-too-old",
+				maybe(
+					Usual,
+					"library-too-old",
 					"the libstdc++ or libc that is found is older than the one at build time",
 					"strings LIBSTDC++ | grep -e GLIBCXX -e CXXABI; LD_DEBUG=libs PROGRAM",
-					"a newer libstdcxx-ng in conda, LD_LIBRARY_PATH of the right one, or a build in this environment"),
+					"a newer libstdcxx-ng in conda, LD_LIBRARY_PATH of the right one, or a build in this environment",
+				),
 				maybe(Usual, "version-mismatch", "the extension was built for another release of torch",
 					"python -c 'import torch; print(torch.__version__)' against the wheel's name",
 					"build the extension again, or its wheel for this torch and CUDA"),

@@ -31,7 +31,10 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 				tcpStore.says("eaddrinuse", "name: EADDRINUSE").decides("port-in-use"),
 				python.says("errno-98", "[Errno 98] Address already in use").decides("port-in-use"),
 				source{Torch, "huggingface/accelerate, utils/launch.py"}.
-					says("accelerate-port", "Tried to launch distributed communication on port").decides("port-in-use"),
+					says(
+						"accelerate-port",
+						"Tried to launch distributed communication on port",
+					).decides("port-in-use"),
 				source{Torch, "zeromq/pyzmq, zmq/error.py"}.says("zmq", "Address already in use (addr=").
 					decides("port-in-use"),
 				python.says("errno-99", "[Errno 99] Cannot assign requested address").not(webRequests()...).
@@ -39,7 +42,11 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 				rayNode.says("ray-running", "Ray is trying to start at ", "is already running at").
 					decides("port-in-use"),
 				source{Torch, "sgl-project/sglang, srt/utils"}.
-					says("sglang-port", "is not available in ", " is used by a process already").decides("port-in-use"),
+					says(
+						"sglang-port",
+						"is not available in ",
+						" is used by a process already",
+					).decides("port-in-use"),
 				python.says("errno-98-error", "[Errno 98] error while attempting to bind").decides("port-in-use"),
 			},
 			Causes: []Cause{
@@ -69,6 +76,8 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 					decides("name-resolution"),
 				python.says("errno-3", "[Errno -3] Temporary failure in name resolution").not(webRequests()...).
 					decides("name-resolution"),
+				source{Torch, "OpenSSH, sshconnect.c"}.says("ssh-slots", "ssh: Could not resolve hostname").
+					any(":1: ", ":2: ", ":4: ", ":6: ", ":8: ", ":16: ").decides("program-usage"),
 				source{Torch, "OpenSSH, sshconnect.c"}.says("ssh-name", "ssh: Could not resolve hostname").
 					not("github", "gitlab").
 					decides("name-resolution"),
@@ -77,10 +86,21 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "name-resolution", Title: "the name is unknown to this node", Weight: Common,
+					Slug:   "name-resolution",
+					Title:  "the name is unknown to this node",
+					Weight: Common,
 					Decide: "getent hosts NAME on that node, or in that container",
 					Remedy: "an address instead of the name, DNS, a headless service, or /etc/hosts on all nodes; if " +
 						"Open MPI cut the domain off, --mca orte_keep_fqdn_hostnames 1",
+				},
+				{
+					Slug: "program-usage",
+					Title: "the launcher takes the number of slots for a part of the name: the syntax is another " +
+						"MPI's",
+					Weight: Rare,
+					Decide: "mpirun --version, against the host list or host file",
+					Remedy: "--host NODE:4 needs Open MPI 1.8 or later; NODE slots=4 in its host file, NODE:4 in " +
+						"MPICH's",
 				},
 			},
 		},
@@ -187,8 +207,9 @@ func rendezvousSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID:   "RDX-376",
-			Name: "gloo-local-fallback", Title: "Gloo uses a loopback address: it works on one node only",
+			ID:    "RDX-376",
+			Name:  "gloo-local-fallback",
+			Title: "Gloo uses a loopback address: it works on one node only",
 			Explanation: "The host's name can't be resolved to an address of the node. With several nodes the others " +
 				"then try to reach it at 127.0.0.1.",
 			Sources:  []string{"pytorch/pytorch, torch/csrc/distributed/c10d/ProcessGroupGloo.cpp"},

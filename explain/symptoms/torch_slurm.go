@@ -8,9 +8,11 @@ var (
 	slurmRun    = source{Torch, "SchedMD/slurm, src/srun and src/api/step_launch.c"}
 	slurmGRES   = source{Torch, "SchedMD/slurm, src/interfaces/gres.c and src/plugins/gpu"}
 	slurmDaemon = source{Torch, "SchedMD/slurm, src/slurmd"}
-	slurmMunge  = source{Torch, "SchedMD/slurm, src/plugins/auth/munge"}
-	slurmPMIx   = source{Torch, "SchedMD/slurm, src/plugins/mpi/pmix"}
-	slurmCgroup = source{Torch, "SchedMD/slurm, src/plugins/cgroup"}
+	// slurmController are checks of what slurmd has registered.
+	slurmController = source{Torch, "SchedMD/slurm, src/slurmctld/node_mgr.c"}
+	slurmMunge      = source{Torch, "SchedMD/slurm, src/plugins/auth/munge"}
+	slurmPMIx       = source{Torch, "SchedMD/slurm, src/plugins/mpi/pmix"}
+	slurmCgroup     = source{Torch, "SchedMD/slurm, src/plugins/cgroup"}
 )
 
 // Texts of errors of Slurm's communication, and of programs of Slurm.
@@ -48,14 +50,17 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("setting-invalid"),
 				slurmErrors.says("slurm-node-down", "Required node not available (down, drained or reserved)").
 					speaks("dead-node"),
-				slurmErrors.says("slurm-memory", "Memory required by task is not available").speaks("resource-in-use"),
+				slurmErrors.says("slurm-memory", "Memory required by task is not available").
+					speaks("resource-in-use"),
 				slurmErrors.says("slurm-layout", "Unable to layout tasks on given cpus").speaks("resource-in-use"),
 				slurmErrors.says("slurm-distribute", "failed to distribute tasks (bind_type:").
 					speaks("resource-in-use"),
 				slurmRun.says("slurm-bind", "Unable to satisfy cpu bind request").speaks("resource-in-use"),
 				slurmRun.says("slurm-mem-options", "SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are").
 					speaks("setting-invalid"),
-				slurmGRES.says("slurm-gpus-per-task", "Failed to validate job spec").speaks("setting-invalid"),
+				slurmGRES.says("slurm-gpus-per-task", "Failed to validate job spec").
+					any("--gpus", "--tres", "sbatch", "srun", "salloc").
+					speaks("setting-invalid"),
 				slurmGRES.says("slurm-gres-type", "GRES specification (with and without type identification)").
 					speaks("setting-invalid"),
 				slurmRun.says("slurm-step", "Unable to create step for job ").not(slurmLinkErrors...).
@@ -73,8 +78,8 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "scontrol show partition; sinfo -o '%P %G %c %m %f'; the job's options and " +
 						"SLURM_ variables",
 					Remedy: "names and numbers of sinfo (--gres=gpu:8 or --gpus-per-node); without GRES in " +
-						"slurm.conf, " +
-						"no --gres; srun inside of another job inherits its variables: unset SLURM_MEM_PER_NODE",
+						"slurm.conf, no --gres; srun inside of another job inherits its variables: unset " +
+						"SLURM_MEM_PER_NODE",
 				},
 				{
 					Slug:   "resource-in-use",
@@ -95,10 +100,13 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-881", Name: "slurm-step-waits", Title: "a step waits for resources of its own job",
+			ID:    "RDX-881",
+			Name:  "slurm-step-waits",
+			Title: "a step waits for resources of its own job",
 			Explanation: "Since Slurm 20.11 a step has its resources for itself: a second srun in the same job waits " +
 				"until the first one has ended.",
-			Sources: []string{"SchedMD/slurm, src/srun/srun_job.c"}, Standing: evidence.Waiting,
+			Sources:  []string{"SchedMD/slurm, src/srun/srun_job.c"},
+			Standing: evidence.Waiting,
 			Lines: []Line{
 				slurmRun.says("step-disabled", "step creation temporarily disabled, retrying"),
 				slurmRun.says("step-still-disabled", "step creation still disabled, retrying"),
@@ -118,9 +126,12 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-882", Name: "slurm-gres", Title: "Slurm's configuration of GPUs doesn't fit the node",
+			ID:          "RDX-882",
+			Name:        "slurm-gres",
+			Title:       "Slurm's configuration of GPUs doesn't fit the node",
 			Explanation: "gres.conf and slurm.conf must name as many GPUs, and files that are there, as the node has.",
-			Sources:     []string{"SchedMD/slurm, src/interfaces/gres.c"}, Standing: evidence.Origin,
+			Sources:     []string{"SchedMD/slurm, src/interfaces/gres.c"},
+			Standing:    evidence.Origin,
 			Lines: []Line{
 				slurmGRES.says("gres-duplicate", "gres.conf duplicate records for").decides("setting-invalid"),
 				slurmGRES.says("gres-cores", "invalid GRES core specification (").decides("setting-invalid"),
@@ -144,7 +155,8 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "setting-invalid", Title: "gres.conf, slurm.conf and the node disagree about the GPUs",
+					Slug:   "setting-invalid",
+					Title:  "gres.conf, slurm.conf and the node disagree about the GPUs",
 					Weight: Common,
 					Decide: "slurmd -G on the node; NodeName and Gres in slurm.conf",
 					Remedy: "AutoDetect=nvml (or nvidia) alone, without lines of the same GPUs; Cores= by slurmd -G; " +
@@ -191,7 +203,8 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 				slurmErrors.says("slurm-versions", "Incompatible versions of client and server code").
 					any(slurmPrograms...).
 					as(evidence.Origin).speaks("version-mismatch"),
-				slurmErrors.says("slurm-controller", "Unable to contact slurm controller").speaks("server-unreachable"),
+				slurmErrors.says("slurm-controller", "Unable to contact slurm controller").
+					speaks("server-unreachable"),
 				slurmErrors.says("slurm-no-address", "Can't find an address, check slurm.conf").
 					speaks("name-resolution"),
 				slurmPMIx.says("slurm-host-address", "slurm_receive_msgs: ", "failed: Socket timed out"),
@@ -217,10 +230,12 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "open 6817-6819 and SrunPortRange; NodeAddr in slurm.conf",
 				},
 				{
-					Slug: "server-unreachable", Title: "slurmctld or slurmd isn't running, or too busy", Weight: Usual,
+					Slug:   "server-unreachable",
+					Title:  "slurmctld or slurmd isn't running, or too busy",
+					Weight: Usual,
 					Decide: "scontrol ping; systemctl status slurmd on the node; sdiag",
-					Remedy: "start it; MessageTimeout; fewer submissions at once; a prolog or image import " +
-						"that is slow",
+					Remedy: "start it; MessageTimeout; fewer submissions at once; a prolog or image import that is " +
+						"slow",
 				},
 				{
 					Slug: "name-resolution", Title: "the host name of a node or of srun's node isn't known there",
@@ -253,7 +268,8 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 					speaks("missing-library"),
 				slurmErrors.says("plugin-load", "Couldn't load specified plugin name for mpi/").as(evidence.Vague).
 					speaks("missing-library"),
-				slurmErrors.says("plugin-find", "Couldn't find the specified plugin name for mpi/").speaks("launcher"),
+				slurmErrors.says("plugin-find", "Couldn't find the specified plugin name for mpi/").
+					speaks("launcher"),
 				slurmErrors.says("mpi-context", "MPI: Cannot create context for mpi/").as(evidence.Vague),
 				slurmPMIx.says("pmix-p2p", "pmixp_p2p_send: ", "send failed, rc=").as(evidence.Origin).
 					speaks("batch-pmix"),
@@ -301,9 +317,11 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 					Remedy: "the script, then scontrol update state=resume",
 				},
 				{
-					Slug: "program-usage", Title: "the program isn't on the node, can't be executed, or is in no path",
+					Slug:   "program-usage",
+					Title:  "the program isn't on the node, can't be executed, or is in no path",
 					Weight: Usual,
-					Decide: "srun -w NODE ls -l PROGRAM", Remedy: "a shared folder, its full path, chmod +x",
+					Decide: "srun -w NODE ls -l PROGRAM",
+					Remedy: "a shared folder, its full path, chmod +x",
 				},
 				{
 					Slug:   "batch-pmix",
@@ -325,6 +343,9 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 				slurmRun.says("node-io", "io error and missing step on node ").speaks("dead-node"),
 				slurmRun.says("node-step-io", "step missing and io error on node ").speaks("dead-node"),
 				slurmErrors.says("kill-task", "Kill task failed").speaks("process-blocked"),
+				slurmController.says("node-memory", " has low real_memory size (").speaks("setting-invalid"),
+				slurmController.says("node-low-memory", "Low RealMemory (reported:").speaks("setting-invalid"),
+				slurmController.says("node-low-cores", "Low socket*core*thread count").speaks("setting-invalid"),
 				slurmDaemon.says("epilog", "epilog failed status=").speaks("batch-prolog"),
 				slurmCgroup.says("cgroup-bpf", "BPF load error (").as(evidence.Origin).speaks("memlock"),
 				slurmCgroup.says("cgroup-create", "unable to create cgroup '").
@@ -343,7 +364,16 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 					Slug:   "process-blocked",
 					Title:  "a process of the job can't be killed: it waits in a driver or a file system",
 					Weight: Rare,
-					Decide: "ps -eo stat,wchan:30,cmd | grep ^D on the node", Remedy: "a reboot; UnkillableStepTimeout",
+					Decide: "ps -eo stat,wchan:30,cmd | grep ^D on the node",
+					Remedy: "a reboot; UnkillableStepTimeout",
+				},
+				{
+					Slug:   "setting-invalid",
+					Title:  "slurm.conf says more memory, CPUs or disk of the node than slurmd finds there",
+					Weight: Rare,
+					Decide: "slurmd -C on the node against its line in slurm.conf",
+					Remedy: "RealMemory a little below what slurmd -C prints, and its counts; then scontrol update " +
+						"NodeName=NODE State=RESUME",
 				},
 				{
 					Slug: "batch-prolog", Title: "the epilog script failed and drained the node", Weight: Rare,
@@ -354,12 +384,7 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 					Weight: Rare,
 					Decide: "systemctl show slurmd -p LimitMEMLOCK", Remedy: "LimitMEMLOCK=infinity",
 				},
-				{
-					Slug: "cgroup-version", Title: "Slurm's plugin for control groups doesn't fit the node",
-					Weight: Rare,
-					Decide: "stat -fc %T /sys/fs/cgroup; CgroupPlugin in cgroup.conf",
-					Remedy: "CgroupPlugin=autodetect; Delegate=yes for slurmd",
-				},
+				slurmCgroupVersion(),
 			},
 		},
 		{
@@ -396,13 +421,17 @@ func slurmSymptoms() []Symptom { //nolint:funlen // a table
 					Decide: "grep memory /proc/cgroups: num_cgroups",
 					Remedy: "a reboot; a newer kernel, or ConstrainKmemSpace=no",
 				},
-				{
-					Slug: "cgroup-version", Title: "Slurm's plugin for control groups doesn't fit the node",
-					Weight: Rare,
-					Decide: "stat -fc %T /sys/fs/cgroup; CgroupPlugin in cgroup.conf",
-					Remedy: "CgroupPlugin=autodetect; Delegate=yes for slurmd",
-				},
+				slurmCgroupVersion(),
 			},
 		},
+	}
+}
+
+// slurmCgroupVersion is the cause that Slurm looks for control groups of the other version.
+func slurmCgroupVersion() Cause {
+	return Cause{
+		Slug: "cgroup-version", Title: "Slurm's plugin for control groups doesn't fit the node", Weight: Rare,
+		Decide: "stat -fc %T /sys/fs/cgroup; CgroupPlugin in cgroup.conf",
+		Remedy: "CgroupPlugin=autodetect; Delegate=yes for slurmd",
 	}
 }

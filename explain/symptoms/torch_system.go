@@ -73,8 +73,8 @@ func processSymptoms() []Symptom { //nolint:funlen // a table
 			ID:    "RDX-391",
 			Name:  "thread-limit",
 			Title: "a process could start no further thread or process",
-			Explanation: "The limit of processes of the user, of the container or of the kernel is reached: threads " +
-				"count.",
+			Explanation: "The limit of processes of the user, of the container or of the kernel is reached: " +
+				"threads count.",
 			Sources:  []string{"pthread_create(3)", "setrlimit(2)"},
 			Standing: evidence.Origin,
 			Lines: []Line{

@@ -14,7 +14,9 @@ var (
 func ucxEngineSymptoms() []Symptom { //nolint:funlen // a table
 	return []Symptom{
 		{
-			ID: "RDX-783", Name: "cache-versions", Title: "LMCache and the library below it are of different releases",
+			ID:          "RDX-783",
+			Name:        "cache-versions",
+			Title:       "LMCache and the library below it are of different releases",
 			Explanation: "LMCache calls functions of Mooncake, NIXL or vLLM that the installed release doesn't have.",
 			Sources:     []string{"LMCache/LMCache#839", "LMCache/LMCache#1514", "LMCache/LMCache#2166"},
 			Standing:    evidence.Origin,
@@ -59,7 +61,8 @@ func ucxEngineSymptoms() []Symptom { //nolint:funlen // a table
 			},
 			Causes: []Cause{
 				{
-					Slug: "server-unreachable", Title: "the store, or the node that holds the object, can't be reached",
+					Slug:   "server-unreachable",
+					Title:  "the store, or the node that holds the object, can't be reached",
 					Weight: Common,
 					Decide: "remote_url: nc -vz HOST PORT from the pod; the log of the store's master",
 					Remedy: "start the store first; local_hostname is an address that all nodes reach, not localhost",
@@ -87,9 +90,9 @@ func ucxEngineSymptoms() []Symptom { //nolint:funlen // a table
 		{
 			ID: "RDX-785", Name: "nixl-handshake",
 			Title: "vLLM's NIXL connector could not shake hands with the other side",
-			Explanation: "Decode fetches the metadata of prefill over a socket, whose address prefill tells: that of " +
-				"VLLM_NIXL_SIDE_CHANNEL_HOST, localhost if it isn't set. An engine that answers with another name is " +
-				"another one: usually the own one, at localhost.",
+			Explanation: "Decode fetches the metadata of prefill over a socket at the address that prefill " +
+				"advertises: VLLM_NIXL_SIDE_CHANNEL_HOST, localhost if it isn't set. An engine that answers with " +
+				"another name is another one: usually this engine itself, at localhost.",
 			Sources: []string{
 				"vllm-project/vllm#27083", "ray-project/ray#60817", "vllm-project/vllm#50765",
 				"vllm-project/vllm, nixl_connector.py",
@@ -113,7 +116,7 @@ func ucxEngineSymptoms() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				{
 					Slug:   "loopback-address",
-					Title:  "VLLM_NIXL_SIDE_CHANNEL_HOST isn't set to the node's own address: localhost is told",
+					Title:  "VLLM_NIXL_SIDE_CHANNEL_HOST isn't set to the node's own address: localhost is advertised",
 					Weight: Common,
 					Decide: "echo $VLLM_NIXL_SIDE_CHANNEL_HOST on prefill; the remote_host of the request",
 					Remedy: "VLLM_NIXL_SIDE_CHANNEL_HOST=the address of this node or pod, on each; its port " +
@@ -147,11 +150,12 @@ func ucxEngineSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Vague,
 			Lines: []Line{
 				nixlUCX.says("nixl-endpoint", "UCX endpoint create failed: "),
-				nixlUCX.says("nixl-load", "loadRemoteMD: error loading connection info for backend").as(evidence.Echo),
+				nixlUCX.says("nixl-load", "loadRemoteMD: error loading connection info for backend").
+					as(evidence.Echo),
 			},
 			Causes: []Cause{
 				{
-					Slug: "interface-choice", Title: "UCX tells an address that the other node doesn't reach",
+					Slug: "interface-choice", Title: "UCX advertises an address that the other node doesn't reach",
 					Weight: Common,
 					Decide: "UCX_LOG_LEVEL=info: the devices of both sides; ip -br addr",
 					Remedy: "UCX_NET_DEVICES with the devices of the common network on both sides",
@@ -172,7 +176,9 @@ func ucxEngineSymptoms() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-786", Name: "ucx-bindings", Title: "a program in Java or Python got an error from UCX",
+			ID:    "RDX-786",
+			Name:  "ucx-bindings",
+			Title: "a program in Java or Python got an error from UCX",
 			Explanation: "Only the text of UCX's status is there; UCX_LOG_LEVEL=info shows the reason. A worker that " +
 				"can't be made lacks shared memory, locked memory or a device.",
 			Sources: []string{

@@ -30,14 +30,14 @@ func rpcLibraries() []Symptom { //nolint:funlen // a table
 			Lines: []Line{
 				says(Verbs, "brpc-channel", rpBRPCEnd, "Fail to create comp channel for CQ"),
 				says(Verbs, "brpc-cq", rpBRPCEnd, "Fail to create ", " CQ").any("send CQ", "recv CQ", "polling CQ"),
-				says(Verbs, "brpc-qp", rpBRPCEnd, "Fail to create QP"),
+				says(Verbs, "brpc-qp", rpBRPCEnd, "Fail to create QP", "rdma_endpoint"),
 				says(Verbs, "brpc-resources", rpBRPCEnd, "Fail to allocate rdma resources, fallback to tcp"),
 				says(Verbs, "brpc-fork", rpBRPC, "Fail to ibv_fork_init").decides("fork-support"),
 				says(Verbs, "brpc-device", rpBRPC, "Fail to find available RDMA device").speaks("wrong-device"),
 				says(Verbs, "brpc-no-device", rpBRPC, "Fail to find rdma device").speaks("missing-library"),
 				says(Verbs, "brpc-open", rpBRPC, "Fail to open rdma device"),
 				says(Verbs, "brpc-gid", rpBRPC, "Fail to find available RDMA GID").decides("gid-index"),
-				says(Verbs, "brpc-register", rpBRPC, "Fail to register memory"),
+				says(Verbs, "brpc-register", rpBRPC, "Fail to register memory", "rdma_helper"),
 				says(Verbs, "brpc-pool", rpBRPC, "Fail to initialize RDMA memory pool").as(evidence.Echo),
 				says(Verbs, "brpc-library", rpBRPC, "Fail to load rdma dynamic lib").decides("missing-library"),
 				says(Verbs, "brpc-block-type", rpBRPC, "rdma_recv_block_type incorrect").decides("setting-invalid"),
@@ -71,9 +71,13 @@ func rpcLibraries() []Symptom { //nolint:funlen // a table
 					"show_gids", "an address on the interface; the index of the RoCE v2 GID"),
 				maybe(Rare, "fork-support", "something in the process had registered memory before ibv_fork_init",
 					"what uses verbs before bRPC starts", "start bRPC's RDMA first (GlobalRdmaInitializeOrDie)"),
-				maybe(Rare, "setting-invalid",
+				maybe(
+					Rare,
+					"setting-invalid",
 					"rdma_recv_block_type isn't default, large or huge: it is a flag of gflags, not of the environment",
-					"the flags of the program", "--rdma_recv_block_type=default"),
+					"the flags of the program",
+					"--rdma_recv_block_type=default",
+				),
 				maybe(Rare, "build-options", "bRPC was built without RDMA", "ldd | grep ibverbs", "WITH_RDMA=ON"),
 			},
 		},
@@ -96,7 +100,13 @@ func rpcLibraries() []Symptom { //nolint:funlen // a table
 			Causes: []Cause{
 				maybe(Usual, "gid-index", "the GIDs of the two ends don't fit: index, version, or no route",
 					"show_gids on both nodes", "--rdma_gid_index with the RoCE v2 GID on both sides"),
-				maybe(Usual, "dead-peer", "the other side ended or doesn't use RDMA", "its log", "--use_rdma on both"),
+				maybe(
+					Usual,
+					"dead-peer",
+					"the other side ended or doesn't use RDMA",
+					"its log",
+					"--use_rdma on both",
+				),
 				maybe(Rare, "version-mismatch", "the peer isn't built with RDMA, or speaks another version",
 					"its release and flags", "the same release on both"),
 				maybe(Rare, "driver-refuses", "the driver refuses the transition", "dmesg",
@@ -122,7 +132,8 @@ func rpcLibraries() []Symptom { //nolint:funlen // a table
 					decides("build-options"),
 				says(Verbs, "erpc-port", rpERPC+"/verbs_common.h", "Failed to resolve verbs port index").
 					speaks("port-down"),
-				says(Verbs, "erpc-register", rpERPC+"/verbs_common.h", "Failed to register mr.").speaks("memlock"),
+				says(Verbs, "erpc-register", rpERPC+"/verbs_common.h", "Failed to register mr.").as(evidence.Vague).
+					speaks("memlock"),
 				says(Verbs, "erpc-completion", rpERPC+"/verbs_common.h", "eRPC: Fatal error. Bad wc status ").
 					speaks("dead-peer"),
 				says(Verbs, "erpc-routing", "erpc-io/eRPC, src/rpc_impl/rpc_connect_handlers.cc",
@@ -136,9 +147,13 @@ func rpcLibraries() []Symptom { //nolint:funlen // a table
 				maybe(Usual, "gid-index", "the GID that eRPC takes can't be resolved on RoCE: index 0, or link-local",
 					"show_gids; eRPC's kDefaultGIDIndex", "the index of the RoCE v2 GID in the source; both hosts "+
 						"alike"),
-				maybe(Usual, "no-hugepages", "no huge pages are reserved on that NUMA node",
+				maybe(
+					Usual,
+					"no-hugepages",
+					"no huge pages are reserved on that NUMA node",
 					"cat /sys/devices/system/node/*/hugepages/hugepages-2048kB/free_hugepages",
-					"echo 2048 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages, on each node"),
+					"echo 2048 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages, on each node",
+				),
 				maybe(Rare, "shm-limit", "limits of System V shared memory, or segments that are left",
 					"ipcs -m; sysctl kernel.shmmax kernel.shmall", "ipcrm the old ones; larger limits"),
 				maybe(Rare, "memlock", "the limit of locked memory is too low", "ulimit -l",
@@ -167,8 +182,13 @@ func rpcLibraries() []Symptom { //nolint:funlen // a table
 				says(Verbs, "na-cq", rpMercury, "fi_cq_open() failed, rc: ").with("errno", "rc: -"),
 				says(Verbs, "na-register", rpMercury, "fi_mr_reg", "failed, rc: ").with("errno", "rc: -"),
 				says(Verbs, "na-getinfo", rpMercury, "na_ofi_getinfo() failed").as(evidence.Echo),
-				says(Verbs, "na-no-provider", rpMercury, "No provider found for ").speaks("wrong-device"),
-				says(Verbs, "na-candidates", rpMercury, "na_ofi_getinfo() returned 0 candidate").speaks("wrong-device"),
+				says(Verbs, "na-no-provider", rpMercury, "No provider found for ", "na_ofi").speaks("wrong-device"),
+				says(
+					Verbs,
+					"na-candidates",
+					rpMercury,
+					"na_ofi_getinfo() returned 0 candidate",
+				).speaks("wrong-device"),
 				says(Verbs, "na-send", rpMercury, "fi_tsend() ", "failed, rc: ").with("errno", "rc: -"),
 				says(Verbs, "na-retry", rpMercury, "retry operation of ", " failed, rc: ").with("errno", "rc: -"),
 				says(Verbs, "na-read-error", rpMercury, "fi_cq_readerr", "got err: ").with("errno", "got err: "),
@@ -210,9 +230,14 @@ func rpcLibraries() []Symptom { //nolint:funlen // a table
 					speaks("memlock"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "overlay-address", "the address isn't on an RDMA interface: localhost, or another network",
-					"rdma link; ip -br address", "-a with the address of the RDMA interface; with siw or rxe on lo "+
-						"too"),
+				maybe(
+					Usual,
+					"overlay-address",
+					"the address isn't on an RDMA interface: localhost, or another network",
+					"rdma link; ip -br address",
+					"-a with the address of the RDMA interface; with siw or rxe on lo "+
+						"too",
+				),
 				maybe(Usual, "missing-library", "libdisni, libibverbs or the provider isn't there on every node",
 					"ibv_devices; ls of java.library.path", "install them on driver and executors"),
 				maybe(Rare, "memlock", "the limit of locked memory is too low", "ulimit -l of the JVM's parent",
@@ -247,7 +272,7 @@ func storagePrograms() []Symptom {
 			Explanation: "The transport rdma was removed with GlusterFS 8: volumes over TCP on IPoIB remain.",
 			Sources:     []string{rpGluster, "gluster/glusterfs#449"}, Standing: evidence.Failed,
 			Lines: []Line{
-				says(Verbs, "gluster-qp", rpGluster, "could not create QP").speaks("memlock"),
+				says(Verbs, "gluster-qp", rpGluster, "could not create QP", "gf_rdma_create_qp").speaks("memlock"),
 				says(Verbs, "gluster-device", rpGluster, "creation of device for rdma").speaks("missing-library"),
 				says(Verbs, "gluster-init", rpGluster, "initialization of rdma device failed"),
 				says(Verbs, "gluster-type", "gluster/glusterfs, rpc/rpc-lib/src/rpc-transport.c",
@@ -300,15 +325,15 @@ func storagePrograms() []Symptom {
 			},
 		},
 		{
-			ID: "RDX-843", Name: "diod-rdma", Title: "a server's event channel of rdma_cm failed without a number",
-			Explanation: "rdma_get_cm_event returned -1 and the program took that for an error number: the kernel's " +
-				"log, or strace, says more.",
+			ID: "RDX-843", Name: "diod-rdma", Title: "rdma_get_cm_event failed",
+			Explanation: "The kernel or the device refused the call. Programs that take its -1 for an error number " +
+				"print 'Unknown error -1': the kernel's log, or strace, says more.",
 			Sources: []string{"chaos/diod#107", "rdma_get_cm_event(3)"}, Standing: evidence.Failed,
 			Lines: []Line{
 				says(Verbs, "cm-event-unknown", "chaos/diod, libdiod/diod_rdma.c",
 					"rdma_get_cm_event: Unknown error -1"),
 				says(Verbs, "cm-event-errno", "rdma_get_cm_event(3)", "rdma_get_cm_event: ").
-					not("Unknown error", "nvme_rdma_", "nvmf_rdma_", "libfabric:"),
+					not("Unknown error", "RDMA_CM_EVENT_", "nvme_rdma_", "nvmf_rdma_", "libfabric:"),
 			},
 			Causes: []Cause{
 				maybe(Usual, "program-usage",

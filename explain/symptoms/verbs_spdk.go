@@ -43,8 +43,13 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 						Weight: Strong, Field: "event", Is: []string{"RDMA_CM_EVENT_REJECTED"},
 						Text: "the target rejected it",
 					}),
-				maybe(Rare, "driver-not-loaded", "this node has no RDMA device: no driver, no soft RDMA, no provider",
-					"rdma link; ibv_devices", "load the card's driver, rdma link add for rxe or siw, or use NVMe/TCP"),
+				maybe(
+					Rare,
+					"driver-not-loaded",
+					"this node has no RDMA device: no driver, no soft RDMA, no provider",
+					"rdma link; ibv_devices",
+					"load the card's driver, rdma link add for rxe or siw, or use NVMe/TCP",
+				),
 				maybe(Rare, "udp-blocked", "the target doesn't answer", "rdmactl doctor --probe PEER",
 					"the path between the ports",
 					Clue{
@@ -177,12 +182,17 @@ func spdkSymptoms() []Symptom { //nolint:funlen // a table
 				maybe(Rare, "setting-invalid", "the host asks for deeper queues than the target's transport has",
 					"the number after max in the line; max_queue_depth of the target's transport",
 					"nvme connect --queue-size below it; nvmf_create_transport -q with more"),
-				maybe(Rare, "library-defect", "host and target count the size from 0 and from 1: a defect of old "+
-					"SPDK or Linux",
-					"is the size in the line the one after max?", "a newer target; nvme connect --queue-size one less"),
+				maybe(
+					Rare,
+					"library-defect",
+					"host and target count the size from 0 and from 1: a defect of old "+
+						"SPDK or Linux",
+					"is the size in the line the one after max?",
+					"a newer target; nvme connect --queue-size one less",
+				),
 				maybe(Rare, "version-mismatch", "host and target are of too different releases",
 					"the releases of both", "a newer target or host"),
-				maybe(Rare, "dead-peer", "the controller of before is gone: the target was restarted, or keep-alive "+
+				maybe(Rare, "dead-peer", "the earlier controller is gone: the target was restarted, or keep-alive "+
 					"ran out", "the target's log before that", "disconnect and connect again"),
 				maybe(Rare, "driver-refuses", "the host's device takes no RDMA reads",
 					"ibv_devinfo -v: max_qp_rd_atom", "another device or driver"),

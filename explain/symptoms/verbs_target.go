@@ -33,8 +33,8 @@ func spdkTarget() []Symptom { //nolint:funlen // a table
 					speaks("port-in-use"),
 				says(Verbs, "spdk-listen-new", vbNVMf, "spdk_rdma_cm_listen() failed").speaks("port-in-use"),
 				says(Verbs, "spdk-create-id", vbNVMf, "rdma_create_id() failed", "nvmf_rdma_"),
-				says(Verbs, "spdk-context", vbNVMf, "ibv_context is null").speaks("overlay-address"),
-				says(Verbs, "spdk-unable-listen", vbNVMfN, "Unable to listen on address '").with("address",
+				says(Verbs, "spdk-context", vbNVMf, "ibv_context is null", "*ERROR*").speaks("overlay-address"),
+				says(Verbs, "spdk-unable-listen", vbNVMfN, "Unable to listen on address '", "*ERROR*").with("address",
 					"on address '").as(evidence.Vague),
 				says(Verbs, "spdk-no-transport", vbNVMfN, "The transport must be created first").
 					decides("setting-invalid"),
@@ -55,14 +55,21 @@ func spdkTarget() []Symptom { //nolint:funlen // a table
 					"legacy mode, or the address on the interface that rdma link shows"),
 				maybe(Rare, "port-in-use", "another target listens there", "rdma resource show cm_id",
 					"another port, or end the other one"),
-				maybe(Rare, "setting-invalid", "the RDMA transport wasn't created, or could not be",
-					"rpc.py nvmf_get_transports", "rpc.py nvmf_create_transport -t RDMA first, and look at its errors"),
+				maybe(
+					Rare,
+					"setting-invalid",
+					"the RDMA transport wasn't created, or could not be",
+					"rpc.py nvmf_get_transports",
+					"rpc.py nvmf_create_transport -t RDMA first, and look at its errors",
+				),
 				maybe(Rare, "bad-nic", "the device was removed or is new since the start", "dmesg",
 					"restart the target"),
 			},
 		},
 		{
-			ID: "RDX-831", Name: "spdk-transport", Title: "SPDK's NVMe-oF target could not make its RDMA transport",
+			ID:    "RDX-831",
+			Name:  "spdk-transport",
+			Title: "SPDK's NVMe-oF target could not make its RDMA transport",
 			Explanation: "The transport opens all RDMA devices of the node and makes queues on each core: one device " +
 				"that can't, such as one with small limits, is enough to fail.",
 			Sources:  []string{vbNVMf, vbNVMfT, "spdk/spdk#2275", "spdk/spdk#1358", "spdk/spdk#1779"},
@@ -77,7 +84,12 @@ func spdkTarget() []Symptom { //nolint:funlen // a table
 				says(Verbs, "spdk-max-io", vbNVMf, "Unsupported max_io_size specified").decides("setting-invalid"),
 				says(Verbs, "spdk-max-io-power", vbNVMfT, "must be a power of 2 and be greater than or equal 8KB").
 					decides("setting-invalid"),
-				says(Verbs, "spdk-poll-group", vbNVMfN, "Unable to create poll group for transport").as(evidence.Echo),
+				says(
+					Verbs,
+					"spdk-poll-group",
+					vbNVMfN,
+					"Unable to create poll group for transport",
+				).as(evidence.Echo),
 				says(Verbs, "spdk-add-transport", "spdk/spdk, lib/nvmf/nvmf_rpc.c", "Failed to add transport to tgt").
 					as(evidence.Echo),
 				says(Verbs, "spdk-create-failed", "spdk/spdk, lib/nvmf/nvmf_rpc.c",
@@ -87,7 +99,7 @@ func spdkTarget() []Symptom { //nolint:funlen // a table
 				says(Verbs, "spdk-srq", vbNVMf, "Unable to create SRQ, errno ").speaks("device-limit"),
 				says(Verbs, "spdk-iobuf", vbNVMfT, "Unable to reserve the full number of buffers for the pg").
 					as(evidence.Vague).speaks("no-hugepages"),
-				says(Verbs, "spdk-pd", vbNVMf, "Unable to allocate protection domain."),
+				says(Verbs, "spdk-pd", vbNVMf, "Unable to allocate protection domain.", "*ERROR*"),
 			},
 			Causes: []Cause{
 				maybe(Usual, "device-limit",
@@ -95,8 +107,13 @@ func spdkTarget() []Symptom { //nolint:funlen // a table
 					"ibv_devinfo -v: max_srq_wr, max_cqe, max_qp_wr",
 					"smaller -s (max_srq_depth) and -q, or --no-srq (-r)",
 					onErrno(Hint, "errno 22: an attribute was refused", "22")),
-				maybe(Usual, "missing-library", "libibverbs sees no device: the provider or /dev/infiniband is missing",
-					"ibv_devices; ls /dev/infiniband; rdma link", "rdma-core's providers; modprobe rdma_ucm"),
+				maybe(
+					Usual,
+					"missing-library",
+					"libibverbs sees no device: the provider or /dev/infiniband is missing",
+					"ibv_devices; ls /dev/infiniband; rdma link",
+					"rdma-core's providers; modprobe rdma_ucm",
+				),
 				maybe(Rare, "no-hugepages", "SPDK has too little memory of huge pages for its buffers",
 					"grep Huge /proc/meminfo; iobuf_get_stats", "HUGEMEM=4096 scripts/setup.sh; iobuf_set_options"),
 				maybe(Rare, "setting-invalid", "an option of nvmf_create_transport can't work",
@@ -104,16 +121,20 @@ func spdkTarget() []Symptom { //nolint:funlen // a table
 			},
 		},
 		{
-			ID: "RDX-832", Name: "spdk-post", Title: "SPDK could not post to a queue pair",
-			Explanation: "The queue pair is in the error state, or the provider refused the request.",
-			Sources:     []string{vbNVMf, vbNVMe, "spdk/spdk#2434"}, Standing: evidence.Failed,
+			ID:    "RDX-832",
+			Name:  "spdk-post",
+			Title: "SPDK could not post to a queue pair, or poll its completion queue",
+			Explanation: "The provider refused the call: the queue is full, the request isn't valid for this " +
+				"device, or the device is gone. What a connection lost, completions report.",
+			Sources:  []string{vbNVMf, vbNVMe, "spdk/spdk#2434"},
+			Standing: evidence.Failed,
 			Lines: []Line{
 				says(Verbs, "spdk-post-send", vbNVMf, "Failed to post a send for the qpair ", "errno ").
 					with("errno", "errno -"),
 				says(Verbs, "spdk-post-recv", vbNVMf, "Failed to post a recv for the qpair ", "errno ").
 					with("errno", "errno -"),
 				says(Verbs, "spdk-post-queue", vbNVMe, "Failed to post WRs on "),
-				says(Verbs, "spdk-polling", vbNVMe, "Error polling CQ"),
+				says(Verbs, "spdk-polling", vbNVMe, "Error polling CQ", "*ERROR*"),
 			},
 			Causes: []Cause{
 				maybe(Usual, "driver-refuses",
@@ -146,7 +167,13 @@ func dpdkPorts() []Symptom { //nolint:funlen // a table
 					speaks("device-limit"),
 				says(Verbs, "dpdk-offloads", vbEthev, "Ethdev port_id=", "does not support ", " offloads").
 					speaks("driver-refuses"),
-				says(Verbs, "dpdk-requested", vbEthev, "Ethdev port_id=", "requested Rx offloads").any("doesn't match").
+				says(
+					Verbs,
+					"dpdk-requested",
+					vbEthev,
+					"Ethdev port_id=",
+					"requested Rx offloads",
+				).any("doesn't match").
 					speaks("driver-refuses"),
 				says(Verbs, "dpdk-rss", vbEthev, "Ethdev port_id=", "invalid rss_hf").speaks("driver-refuses"),
 				says(Verbs, "dpdk-devx-object", "DPDK, drivers/common/mlx5/mlx5_common_devx.c", "Can't create DevX ",
@@ -182,9 +209,15 @@ func dpdkPorts() []Symptom { //nolint:funlen // a table
 						"older ConnectX cards",
 					"dpdk-testpmd of the same release; the release before it",
 					"another release of DPDK (of the same branch, a newer one), newer firmware"),
-				maybe(Rare, "memlock", "the memory can't be registered: the limit of locked memory, or DPDK's memory "+
-					"comes in too many pieces", "ulimit -l; dmesg of mlx5", "ulimit -l unlimited; huge pages of 1 GiB",
-					onErrno(Strong, "errno 12", "12")),
+				maybe(
+					Rare,
+					"memlock",
+					"the memory can't be registered: the limit of locked memory, or DPDK's memory "+
+						"comes in too many pieces",
+					"ulimit -l; dmesg of mlx5",
+					"ulimit -l unlimited; huge pages of 1 GiB",
+					onErrno(Strong, "errno 12", "12"),
+				),
 				maybe(Rare, "not-privileged", "the process lacks CAP_NET_RAW and CAP_NET_ADMIN",
 					"capsh --print; dmesg", "these capabilities, or as root",
 					onErrno(Strong, "not permitted", "1", "13")),
@@ -223,18 +256,28 @@ func dpdkPorts() []Symptom { //nolint:funlen // a table
 				says(Verbs, "dpdk-vfio-group", "DPDK, lib/eal/linux/eal_vfio.c", "VFIO group is not viable!").
 					as(evidence.Origin).decides("driver-unbound"),
 				says(Verbs, "dpdk-vfio-managed", "DPDK, lib/eal/linux/eal_vfio.c", "not managed by VFIO driver").
-					as(evidence.Vague).speaks("driver-unbound"),
-				says(Verbs, "dpdk-uio", "DPDK, drivers/bus/pci/linux/pci_uio.c", "EAL: Cannot open /sys/class/uio").any(
-					"Permission denied", "Read-only file system").as(evidence.Origin).speaks("not-privileged"),
+					as(evidence.Vague).speaks("driver-unbound", "no-device-node"),
+				says(
+					Verbs,
+					"dpdk-uio",
+					"DPDK, drivers/bus/pci/linux/pci_uio.c",
+					"EAL: Cannot open /sys/class/uio",
+				).any(
+					"Permission denied", "Read-only file system").
+					as(evidence.Origin).
+					speaks("not-privileged"),
 			},
 			Causes: []Cause{
-				maybe(Usual, "missing-library",
+				maybe(
+					Usual,
+					"missing-library",
 					"the program has no driver for the card: DPDK was built without mlx5, or its driver isn't linked "+
 						"in "+
 						"or found at run time",
 					"dpdk-testpmd finds it? strings PROGRAM | grep net_mlx5; ls of RTE_EAL_PMD_PATH",
 					"build DPDK with libibverbs-dev; link with --whole-archive (pkg-config --static); -d "+
-						"librte_net_mlx5.so"),
+						"librte_net_mlx5.so",
+				),
 				maybe(Usual, "driver-unbound",
 					"the card isn't bound to the right driver: mlx5_core for ConnectX, vfio-pci for others",
 					"dpdk-devbind.py -s", "dpdk-devbind.py -b mlx5_core (or vfio-pci) ADDRESS"),

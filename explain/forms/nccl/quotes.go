@@ -15,7 +15,7 @@ var quoteMarkers = []string{lastError, xlaQuote}
 
 const (
 	lastError = "Last error:"
-	xlaQuote  = "Last NCCL warning(error) log entry (may be unrelated) '"
+	xlaQuote  = "Last NCCL warning(error)" // log entry (may be unrelated) '…'
 )
 
 // quotes reads quoted warnings as if they had their prefix.
@@ -42,7 +42,11 @@ const quoteWithin = 3
 func (q *quotes) Read(l *evidence.Line) (*evidence.Event, int) {
 	q.known = q.known || levelIndex(l.Text) >= 0 || strings.Contains(l.Text, "NCCL version ")
 	if _, after, ok := strings.Cut(l.Text, xlaQuote); ok {
-		text, _, _ := strings.Cut(after, "'.")
+		_, text, _ := strings.Cut(after, "'")
+		text, _, ended := strings.Cut(text, "'.")
+		if !ended {
+			text = strings.TrimSuffix(text, "'")
+		}
 		return q.warning(l, text), 0
 	}
 	if _, after, ok := strings.Cut(l.Text, lastError); ok {

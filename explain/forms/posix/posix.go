@@ -34,12 +34,16 @@ func Errno(s string) string {
 	return FromText(s)
 }
 
-// FromText returns the number of the first text of the C library in s, "" if there is none.
+// FromText returns the number of the first text of the C library in s, also with a small letter at
+// its beginning as Go prints it; "" if there is none.
 func FromText(s string) string {
 	best, number := len(s), 0
 	for n, text := range texts {
-		i := strings.Index(s, text)
-		if i >= 0 && (i < best || i == best && len(text) > len(texts[number])) {
+		i := strings.Index(s, text[1:]) - 1
+		if i < 0 || s[i] != text[0] && s[i] != text[0]|' ' {
+			continue
+		}
+		if i < best || i == best && len(text) > len(texts[number]) {
 			best, number = i, n
 		}
 	}
@@ -49,13 +53,14 @@ func FromText(s string) string {
 	return strconv.Itoa(number)
 }
 
-// Texts returns the texts that [FromText] knows, ordered by number, without those that say too
-// little in a line of any program: no such file, and invalid argument.
+// Texts returns the texts that [FromText] knows, ordered by number, each also as Go prints it,
+// without those that say too little in a line of any program: no such file, invalid argument, and
+// resource temporarily unavailable.
 func Texts() []string {
 	var list []string
 	for _, n := range slices.Sorted(maps.Keys(texts)) {
 		if n != 2 && n != 22 && n != 11 {
-			list = append(list, texts[n])
+			list = append(list, texts[n], strings.ToLower(texts[n][:1])+texts[n][1:])
 		}
 	}
 	return list

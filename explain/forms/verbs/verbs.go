@@ -28,12 +28,32 @@ func Perftest() forms.Table { //nolint:funlen // a table
 		Program: "perftest",
 		Trouble: []string{"Couldn't", "Failed", "failed", "Unable to"},
 		Markers: []string{
-			" address: LID ", " GID: 00:", " GID: 254:", " GID: 32:", " GID: 253:", " syndrom 0x",
-			"Completion with error at ", "Failed to modify QP", "HCA's through the link", "allocate MR",
-			"Device         : ", "GID index       : ", "Gid index       : ", "Link type       : ", "Mtu             : ",
-			"BW average", "t_avg[usec]", "IB device ", "No IB devices found", "Couldn't connect to ",
-			"Failed to create AH", "Did not detect devices", "Couldn't create CQ", "Unable to create QP.",
-			"OFED stack does not support DMA-BUF", "allocated GPU buffer",
+			" address: LID ",
+			" GID: 00:",
+			" GID: 254:",
+			" GID: 32:",
+			" GID: 253:",
+			" syndrom 0x",
+			"Completion with error at ",
+			"Failed to modify QP",
+			"HCA's through the link",
+			"allocate MR",
+			"Device         : ",
+			"GID index       : ",
+			"Gid index       : ",
+			"Link type       : ",
+			"Mtu             : ",
+			"BW average",
+			"t_avg[usec]",
+			"IB device ",
+			"No IB devices found",
+			"Couldn't connect to ",
+			"Failed to create AH",
+			"Did not detect devices",
+			"Couldn't create CQ",
+			"Unable to create QP.",
+			"OFED stack does not support DMA-BUF",
+			"allocated GPU buffer",
 		},
 		Forms: forms.Rows("perftest", []forms.Row{
 			{
@@ -266,7 +286,10 @@ func Other() forms.Table {
 				},
 			},
 			{
-				Name: "cm-create-qp", Kind: evidence.VerbsError, Anchor: "rdma_create_qp", Source: "rdma_create_qp(3)",
+				Name:   "cm-create-qp",
+				Kind:   evidence.VerbsError,
+				Anchor: "rdma_create_qp",
+				Source: "rdma_create_qp(3)",
 				Parse: func(m, before string, f evidence.Fields) bool {
 					f["call"], f["errno"] = "ibv_create_qp", posix.Errno(m)
 					return (failed(m) || f["errno"] != "") && !code(before, m)
@@ -295,7 +318,7 @@ func Other() forms.Table {
 // modifyQP is the call that changes a queue pair's state.
 const modifyQP = "ibv_modify_qp"
 
-// wordings returns rows of failures that programs tell in words, without the name of the call.
+// wordings returns rows of failures that programs report without the name of the call.
 func wordings() []forms.Row {
 	var rows []forms.Row
 	for _, w := range [...]struct{ anchor, call string }{

@@ -70,6 +70,7 @@ func Slugs() []Slug { //nolint:funlen // a table
 		{Name: "nic-mapping", Meaning: "ranks are mapped to the wrong cards, or all to one"},
 		// GPU memory
 		{Name: "acs", Meaning: "ACS or IOMMU between GPU and network card"},
+		{Name: "iommu", Meaning: "the IOMMU keeps a card from the host's memory"},
 		{Name: "peermem-missing", Meaning: "nvidia-peermem isn't loaded or its service is off"},
 		{Name: "peermem-build", Meaning: "the peer memory module doesn't fit ib_core or is the wrong one"},
 		{Name: "gdr-off", Meaning: "GPU Direct RDMA isn't used"},
