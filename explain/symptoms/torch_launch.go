@@ -143,7 +143,8 @@ func launchSymptoms() []Symptom { //nolint:funlen // a table
 			Standing: evidence.Origin,
 			Lines: []Line{
 				megatronSizes.says("not-divisible", "is not divisible by", "orld").
-					any("world_size (", "world size (", "orld size").not("atch", "{world_size}").decides("launcher-ranks"),
+					any("world_size (", "world size (", "orld size").not("atch", "{world_size}").
+					decides("launcher-ranks"),
 				trtllm.says("engine-world", "Engine world size (", "Runtime world size (").decides("launcher-ranks"),
 				trtllm.says("mpi-size", "Assertion failed:").any(
 					"mpiSize == tp * pp", "MPI size", "mpi_size", "World size", "world size",
