@@ -68,7 +68,7 @@ func (a *automaton) ending(row uint32) *[]uint16 { return &a.hits[int(row)/a.col
 // complete replaces missing transitions by those of the longest suffix that is a prefix of a
 // pattern, state by state in the order of their depth.
 func (a *automaton) complete() {
-	suffix := map[uint32]uint32{}
+	suffix := make([]uint32, len(a.hits)) // rows, by state
 	var queue []uint32
 	for _, to := range a.next[:a.columns] {
 		if to != 0 {
@@ -78,13 +78,13 @@ func (a *automaton) complete() {
 	for len(queue) > 0 {
 		row := queue[0]
 		queue = queue[1:]
-		shorter := suffix[row]
+		shorter := suffix[int(row)/a.columns]
 		at := a.ending(row)
 		*at = append(*at, *a.ending(shorter)...)
 		for c := range uint32(a.columns) { //nolint:gosec // at most 256
 			fallback := a.next[shorter+c]
 			if to := a.next[row+c]; to != 0 {
-				suffix[to] = fallback
+				suffix[int(to)/a.columns] = fallback
 				queue = append(queue, to)
 			} else {
 				a.next[row+c] = fallback

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -155,15 +154,8 @@ func findGloo(f *facts.Facts) []Finding {
 	c.add("interface-choice", "Gloo uses the wrong interface", usual).
 		todo("ip -br address", "GLOO_SOCKET_IFNAME with the interface of the nodes' network")
 	c.add("dead-peer", "the peer's process ended before", rare).todo("the peer's log", "what ended it")
-	return []Finding{
-		{
-			What: fmt.Sprintf(
-				"Gloo could not connect to %s",
-				cmp.Or(peer, "its peer"),
-			),
-			Failure: x,
-			Events:  events(list),
-			Causes:  c.causes(),
-		},
-	}
+	return []Finding{{
+		What: "Gloo could not connect to " + cmp.Or(peer, "its peer"), Failure: x, Events: events(list),
+		Causes: c.causes(),
+	}}
 }

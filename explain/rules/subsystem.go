@@ -122,16 +122,10 @@ func unknownWarning(f *facts.Facts, findings []Finding) []Finding {
 			for _, cause := range part.causes {
 				c.add(cause.Slug, cause.Title, cause.Weight).todo(cause.Decide, cause.Remedy)
 			}
-			return []Finding{
-				{
-					What: where(
-						x,
-					) + ": " + part.what + ": " + x.Event.Text,
-					Failure: x,
-					Events:  []*evidence.Event{x.Event},
-					Causes:  c.causes(),
-				},
-			}
+			return []Finding{{
+				What: where(x) + ": " + part.what + ": " + x.Event.Text, Failure: x,
+				Events: []*evidence.Event{x.Event}, Causes: c.causes(),
+			}}
 		}
 	}
 	return nil

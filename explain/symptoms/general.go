@@ -1,6 +1,9 @@
 package symptoms
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // General is what an error comes from whose text is the same in all programs: of the dynamic
 // linker, a shell, ssh, Python or the operating system.
@@ -11,8 +14,8 @@ type General struct {
 }
 
 // Generals returns the general errors; of those with a text in a line, the first counts. Errors
-// that have a number are known by that number.
-func Generals() []General { return slices.Concat(startErrors(), runErrors()) }
+// that have a number are known by that number. The values are shared: don't change them.
+var Generals = sync.OnceValue(func() []General { return slices.Concat(startErrors(), runErrors()) })
 
 func usually(slug, title, decide, remedy string) Cause {
 	return Cause{Slug: slug, Title: title, Decide: decide, Remedy: remedy}
